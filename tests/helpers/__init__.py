@@ -1,0 +1,1 @@
+"""What tests share; plain functions and classes, no fixtures (those are in the nearest conftest.py)."""
