@@ -1,0 +1,15 @@
+"""Exceptions of the schema layer.
+
+An exception means bad arguments, unusable text handed to a `require_*` function, or our own bug. What is wrong with a
+user's *program* is a `Diagnostic`, never an exception.
+"""
+
+from __future__ import annotations
+
+
+class SchemaError(Exception):
+    """Base of every error that the schema layer raises."""
+
+
+class SerializationError(SchemaError, ValueError):
+    """A value has no canonical form, or a text is not the canonical form of anything."""

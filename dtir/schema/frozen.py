@@ -1,0 +1,154 @@
+"""`FrozenDict`: an immutable mapping with string keys, kept in key order; `freeze` and `thaw`.
+
+Equality keeps `True`, `1` and `1.0` apart (and `0.0` from `-0.0`): they are different text in a snapshot, so programs that hold them
+have different digests, and equal programs must have equal digests.
+
+>>> FrozenDict({"b": [1, 2], "a": {"x": None}})
+FrozenDict({'a': FrozenDict({'x': None}), 'b': (1, 2)})
+>>> FrozenDict({"x": True}) == FrozenDict({"x": 1})
+False
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from typing import Any, cast
+
+from typing_extensions import TypeVar
+
+V = TypeVar("V", default=Any, covariant=True)
+
+
+def exact_key(value: Any) -> Hashable:
+    """A hashable stand-in of a frozen value: equal exactly when the canonical texts are equal.
+
+    Plain `==` holds `True == 1 == 1.0` and `0.0 == -0.0`; the stand-in does not.
+    """
+    if isinstance(value, float):
+        return ("float", value, math.copysign(1.0, value))
+    if isinstance(value, (bool, int)):
+        return (type(value).__name__, value)
+    if isinstance(value, tuple):
+        return ("tuple", *(exact_key(item) for item in cast("tuple[Any, ...]", value)))
+    if isinstance(value, frozenset):
+        return ("frozenset", frozenset(exact_key(item) for item in cast("frozenset[Any]", value)))
+    return value
+
+
+class FrozenDict(Mapping[str, V]):
+    """An immutable, hashable mapping from strings to frozen values.
+
+    Args:
+        source: any mapping, or an iterable of pairs; values are frozen recursively.
+        items: pairs, as an alternative to `source`; repeated keys are refused.
+
+    Raises:
+        TypeError: both arguments given, or a key is not a string.
+        ValueError: `items` repeats a key.
+    """
+
+    __slots__ = ("_hash", "_mapping")
+
+    _mapping: dict[str, V]
+    _hash: int | None
+
+    def __init__(
+        self,
+        source: Mapping[str, V] | None = None,
+        *,
+        items: Iterable[tuple[str, V]] | None = None,
+    ) -> None:
+        if source is not None and items is not None:
+            raise TypeError("FrozenDict takes a mapping or items, not both")
+        pairs = list(source.items()) if source is not None else list(items or ())
+        collected: dict[str, Any] = {}
+        for key, value in pairs:
+            if not isinstance(key, str):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+                raise TypeError("FrozenDict keys must be strings")
+            if key in collected:
+                raise ValueError(f"duplicate FrozenDict key: {key!r}")
+            collected[key] = freeze(value)
+        object.__setattr__(self, "_mapping", {key: collected[key] for key in sorted(collected)})
+        object.__setattr__(self, "_hash", None)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"FrozenDict is immutable: cannot set {name!r}")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"FrozenDict is immutable: cannot delete {name!r}")
+
+    def __getitem__(self, key: str) -> V:
+        return self._mapping[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._mapping)
+
+    def __len__(self) -> int:
+        return len(self._mapping)
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, Mapping):
+            return NotImplemented
+        theirs = (
+            cast("FrozenDict[Any]", other)
+            if isinstance(other, FrozenDict)
+            else _frozen_or_none(cast("Mapping[Any, Any]", other))
+        )
+        if theirs is None or self._mapping.keys() != theirs._mapping.keys():
+            return False
+        return all(exact_key(value) == exact_key(theirs._mapping[key]) for key, value in self._mapping.items())
+
+    def __hash__(self) -> int:
+        if self._hash is None:
+            object.__setattr__(self, "_hash", hash(tuple(self._mapping.items())))
+        return cast("int", self._hash)
+
+    def __repr__(self) -> str:
+        return f"FrozenDict({{{', '.join(f'{key!r}: {value!r}' for key, value in self._mapping.items())}}})"
+
+    def __reduce__(self) -> tuple[type[FrozenDict[Any]], tuple[dict[str, Any]]]:
+        return (FrozenDict, (dict(self._mapping),))
+
+    def evolve(self, **changes: Any) -> FrozenDict[Any]:
+        """A copy with some keys replaced or added."""
+        return FrozenDict({**self._mapping, **changes})
+
+    def to_dict(self) -> dict[str, Any]:
+        """A plain, mutable copy (tuples become lists)."""
+        return {key: thaw(value) for key, value in self._mapping.items()}
+
+
+def _frozen_or_none(mapping: Mapping[Any, Any]) -> FrozenDict[Any] | None:
+    if not all(isinstance(key, str) for key in mapping):
+        return None
+    return FrozenDict(mapping)
+
+
+EMPTY_MAP: FrozenDict[Any] = FrozenDict()
+
+
+def freeze(value: Any) -> Any:
+    """Mappings to `FrozenDict`, lists to tuples, sets to frozensets; everything else unchanged."""
+    if isinstance(value, FrozenDict):
+        return value
+    if isinstance(value, Mapping):
+        return FrozenDict(cast("Mapping[str, Any]", value))
+    if isinstance(value, (list, tuple)):
+        return tuple(freeze(item) for item in cast("list[Any]", value))
+    if isinstance(value, (set, frozenset)):
+        return frozenset(freeze(item) for item in cast("set[Any]", value))
+    return value
+
+
+def thaw(value: Any) -> Any:
+    """The mutable counterpart of `freeze`; a frozenset becomes a list sorted by `repr`."""
+    if isinstance(value, FrozenDict):
+        return value.to_dict()
+    if isinstance(value, tuple):
+        return [thaw(item) for item in cast("tuple[Any, ...]", value)]
+    if isinstance(value, frozenset):
+        return [thaw(item) for item in sorted(cast("frozenset[Any]", value), key=repr)]
+    return value
