@@ -1,0 +1,1 @@
+"""Facts derived from a program: no findings, nothing drawn, nothing printed."""

@@ -1,0 +1,126 @@
+"""Reading programs that somebody else wrote: recognise the format by content, and import it.
+
+>>> load_bytes(b"", name="empty.json").diagnostics.errors[0].code
+'input.empty'
+
+Every fault of an input comes back as a diagnostic in `Imported.diagnostics`; nothing here raises for what a file holds.
+A new format is one line in `dtir.importers.detect.FORMATS` and one in `LOADERS`.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import cast
+
+from dtir.importers.base import DEFAULT_LIMITS, Imported, Limits, Loader, Source, refused
+from dtir.importers.detect import recognise, refuse_head, unknown, unsupported
+from dtir.importers.read import Unpacked, problem, read_path, read_stream
+from dtir.schema.diagnostics import Diagnostic, DiagnosticSet, Severity
+from dtir.schema.result import Err, Ok, Result
+
+__all__ = ["DEFAULT_LIMITS", "LOADERS", "Imported", "Limits", "Source", "load_bytes", "load_path", "load_stream"]
+
+
+def _snapshot_loader() -> Loader:
+    from dtir.importers.snapshot import load_snapshot
+
+    return load_snapshot
+
+
+def _hlo_loader() -> Loader:
+    from dtir.importers.hlo_loader import load_hlo
+
+    return load_hlo
+
+
+LOADERS: dict[str, Callable[[], Loader]] = {
+    "dtir": _snapshot_loader,
+    "upstream": _snapshot_loader,
+    "hlo": _hlo_loader,
+}
+"""Format name to what loads its reader; readers are imported when the first input of their format comes."""
+
+
+def load_path(path: str | Path, *, limits: Limits = DEFAULT_LIMITS) -> Imported:
+    """Import a file; ``-`` is standard input, ``.gz`` is read through.
+
+    >>> load_path("no/such/file.hlo").diagnostics.errors[0].code
+    'input.not_found'
+    """
+    if str(path) == "-":
+        return load_stream(cast("io.BufferedReader", sys.stdin.buffer), name="<stdin>", limits=limits)
+    return _load(str(path), read_path(Path(path), limits, _refuse))
+
+
+def load_stream(
+    stream: io.BufferedReader | io.RawIOBase | io.BytesIO, *, name: str, limits: Limits = DEFAULT_LIMITS
+) -> Imported:
+    """Import what a binary stream holds up to its end."""
+    try:
+        result = read_stream(stream, limits, _refuse)
+    except OSError as error:
+        result = Err(problem("input.unreadable", f"{name} cannot be read: {error}", hint="check where it comes from"))
+    return _load(name, result)
+
+
+def load_bytes(data: bytes, *, name: str, limits: Limits = DEFAULT_LIMITS) -> Imported:
+    """Import bytes in memory, say of an upload; `name` is only a label."""
+    return load_stream(io.BytesIO(data), name=name, limits=limits)
+
+
+def _refuse(head: bytes) -> DiagnosticSet | None:
+    return refuse_head(head, LOADERS)
+
+
+def _load(name: str, result: Result[Unpacked, DiagnosticSet]) -> Imported:
+    label = Source(name, b"").label
+    match result:
+        case Err(diagnostics):
+            return refused(label, *diagnostics)
+        case Ok(unpacked):
+            return _dispatch(name, unpacked)
+
+
+def _dispatch(name: str, unpacked: Unpacked) -> Imported:
+    source = Source(name, unpacked.data)
+    known = recognise(unpacked.data)
+    readable = known is not None and known.name in LOADERS
+    # A reader says in its own words what it makes of cut text; that it is cut is then a remark.
+    cut = _truncated(unpacked, Severity.INFO if readable else Severity.ERROR)
+    if known is None or not readable:
+        found = unsupported(known, LOADERS) if known else unknown(unpacked.data, LOADERS)
+        return refused(source.label, *cut, *found, format=known.name if known else "unknown", digest=source.digest())
+    if not known.binary:
+        try:
+            source = Source(name, unpacked.data, unpacked.data.decode("utf-8"))
+        except UnicodeDecodeError as error:
+            return refused(source.label, _encoding(unpacked.data, error), format=known.name, digest=source.digest())
+    loaded = LOADERS[known.name]()(source)
+    return replace(loaded, diagnostics=DiagnosticSet((*loaded.diagnostics, *cut))) if cut else loaded
+
+
+def _truncated(unpacked: Unpacked, severity: Severity) -> tuple[Diagnostic, ...]:
+    if unpacked.json_open <= 0 and not unpacked.in_string:
+        return ()
+    where = "inside a string, " if unpacked.in_string else ""
+    return (
+        Diagnostic(
+            "input.truncated",
+            f"the JSON text ends {where}with {unpacked.json_open} brackets still open, after {len(unpacked.data)} bytes",
+            severity=severity,
+            hint="copy or write the file again",
+        ),
+    )
+
+
+def _encoding(data: bytes, error: UnicodeDecodeError) -> Diagnostic:
+    line = data.count(b"\n", 0, error.start) + 1
+    return Diagnostic(
+        "input.encoding",
+        f"byte {error.start} (line {line}) is 0x{data[error.start]:02x}, which is not UTF-8: {error.reason}",
+        hint="save the file as UTF-8",
+    )

@@ -1,0 +1,241 @@
+"""Which format an input has, told from its content and never from its name.
+
+`FORMATS` lists every format that is recognised, in the order of the questions. Not every one of them has a reader:
+saying "this is a Chakra trace, which is not read" beats "unknown format".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from dtir.importers.read import problem
+from dtir.schema.diagnostics import DiagnosticSet
+
+HEAD_BYTES = 64 * 1024
+"""How much of the beginning is looked at; of the end, as much as an envelope needs (`TAIL_BYTES`)."""
+
+TAIL_BYTES = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What the recognisers look at.
+
+    Args:
+        head: the first bytes.
+        text: the same as text without leading white space and comments; empty when the head is no text.
+        keys: keys of the outermost JSON object seen in the head, with their value when it is a short string.
+        tail: the last bytes.
+    """
+
+    head: bytes = field(repr=False)
+    text: str = field(repr=False)
+    keys: dict[str, str | None]
+    tail: bytes = field(repr=False, default=b"")
+
+    def has_keys(self, *names: str) -> bool:
+        return all(name in self.keys for name in names)
+
+
+Recogniser: TypeAlias = Callable[[Sample], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """One format.
+
+    Args:
+        name: short stable name, as the command line prints it.
+        what: what a person calls it, with an article.
+        recognise: whether a sample is of this format.
+        binary: its bytes are not text.
+    """
+
+    name: str
+    what: str
+    recognise: Recogniser
+    binary: bool = False
+
+
+# --------------------------------------------------------------------------------------------------- binary formats
+
+
+def _begins(*magics: bytes) -> Recogniser:
+    return lambda sample: sample.head.startswith(magics)
+
+
+_CHAKRA = re.compile(
+    rb"[\x80-\xff]{0,4}[\x00-\x7f](?:\x0a(?:\x00|[\x01-\x10][0-9][0-9.]*)(?:[\x80-\xff]{0,4}[\x00-\x7f]|$)|\x12[\x00-\x7f]\x0a[\x01-\x40][A-Za-z_]+\xea)"
+)
+
+
+def _chakra(sample: Sample) -> bool:
+    # The first message is GlobalMetadata, behind its length: a version like 0.0.4 (tag 0x0a), or an attribute (0x12) whose
+    # name (0x0a) is followed by a string value (tag 29: 0xea 0x01).
+    return _CHAKRA.match(sample.head) is not None
+
+
+# ----------------------------------------------------------------------------------------------------- JSON formats
+
+
+def _envelope(tag: str) -> Recogniser:
+    # The two keys of an upstream envelope may come in either order, with a payload of any size between them.
+    at_end = re.compile(rb'"\$type"\s*:\s*"' + re.escape(tag).encode() + rb'[\w.-]*"\s*\}\s*$')
+
+    def recognise(sample: Sample) -> bool:
+        named = sample.keys.get("$type")
+        if named is not None:
+            return named.startswith(tag)
+        return bool(sample.keys) and at_end.search(sample.tail) is not None
+
+    return recognise
+
+
+def _native(sample: Sample) -> bool:
+    return (sample.keys.get("schema") or "").startswith("dtir.")
+
+
+# ----------------------------------------------------------------------------------------------------- text formats
+
+_COMMENTS = re.compile(r"(?:\s+|//[^\n]*(?:\n|$)|/\*.*?\*/)+", re.DOTALL)
+_MLIR = re.compile(
+    r'(?:module\s*(?:@|\{|attributes\b)|"?builtin\.module|func\.func\b|(?:sdy|mpmd|stablehlo|mhlo)\.\w|[#!][\w.]+\s*=|ml_program\.)'
+)
+_HLO_MODULE = re.compile(r"^HloModule\b", re.MULTILINE)
+_HLO_COMPUTATION = re.compile(
+    r"(?:ENTRY\s+)?%?[\w.\-]+\s*(?:\([^\n]*\)\s*->\s*[^\n]*)?\{[^\n]*\n\s*(?:ROOT\s+)?%?[\w.\-]+\s*=\s"
+)
+_YAML_PROGRAM = re.compile(r"^schema:\s*[\"']?dtir-", re.MULTILINE)
+
+
+def _mlir(sample: Sample) -> bool:
+    return _MLIR.match(sample.text) is not None
+
+
+def _hlo(sample: Sample) -> bool:
+    return _HLO_MODULE.search(sample.text) is not None or _HLO_COMPUTATION.match(sample.text) is not None
+
+
+def _keys(*names: str) -> Recogniser:
+    return lambda sample: sample.has_keys(*names)
+
+
+FORMATS: tuple[Format, ...] = (
+    Format("mlir-bytecode", "MLIR bytecode", _begins(b"ML\xefR"), binary=True),
+    Format("zip", "a zip archive (an .npz file is one)", _begins(b"PK\x03\x04", b"PK\x05\x06"), binary=True),
+    Format("numpy", "a numpy array file", _begins(b"\x93NUMPY"), binary=True),
+    Format(
+        "pickle",
+        "a Python pickle, which can run code and is never opened",
+        _begins(b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05"),
+        binary=True,
+    ),
+    Format("gzip", "gzip data inside gzip data", _begins(b"\x1f\x8b"), binary=True),
+    Format("chakra", "a Chakra execution trace", _chakra, binary=True),
+    Format("upstream", "a DistributedTaskIR snapshot of the upstream project", _envelope("blueprinting.")),
+    Format("dtir", "a dtir snapshot", _native),
+    Format("kineto", "a Kineto or Chrome trace", _keys("traceEvents")),
+    Format("flight-recorder", "a flight recorder dump", _keys("pg_config", "version")),
+    Format("pytorch-et", "a PyTorch execution trace", _keys("schema", "nodes")),
+    Format("mlipspec", "an MLIPSpec", _keys("core", "version")),
+    Format("hlo", "an HLO module", _hlo),
+    Format("stablehlo", "an MLIR module (StableHLO or Shardy)", _mlir),
+    Format("yaml", "a dtir program in YAML", lambda sample: _YAML_PROGRAM.search(sample.text) is not None),
+)
+
+
+def sample(data: bytes) -> Sample:
+    """The sample of an input that was read in full, or of its first piece."""
+    head = data[:HEAD_BYTES]
+    # Text in a wrong encoding is still recognised: what is wrong is then said of the byte, not of the format.
+    text = "" if b"\0" in head else head.decode("utf-8", "replace")
+    leading = _COMMENTS.match(text)
+    text = text[leading.end() :] if leading else text
+    return Sample(head, text, _top_level_keys(text), data[-TAIL_BYTES:])
+
+
+_JSON_TOKEN = re.compile(r'"((?:[^"\\]|\\.)*)"(\s*:)?|[\[\]{}]', re.DOTALL)
+
+
+def _top_level_keys(text: str) -> dict[str, str | None]:
+    """Keys of the outermost JSON object, as far as the text goes, each with its value when that is a string."""
+    keys: dict[str, str | None] = {}
+    if not text.startswith("{"):
+        return keys
+    depth, last = 0, ""
+    for token in _JSON_TOKEN.finditer(text):
+        mark = token[0]
+        if mark in "{[":
+            depth += 1
+        elif mark in "}]":
+            depth -= 1
+        elif depth == 1 and token[2]:
+            last = token[1]
+            keys[last] = None
+        elif depth == 1 and keys.get(last, "") is None:
+            keys[last] = token[1]
+    return keys
+
+
+def recognise(data: bytes) -> Format | None:
+    """The format of an input; None when it is none of `FORMATS`."""
+    seen = sample(data)
+    return next((item for item in FORMATS if item.recognise(seen)), None)
+
+
+_BOMS = ((b"\xef\xbb\xbf", "UTF-8"), (b"\xff\xfe", "UTF-16"), (b"\xfe\xff", "UTF-16"))
+
+
+def refuse_head(head: bytes, readable: Collection[str]) -> DiagnosticSet | None:
+    """Why an input that begins like this cannot be read, said before the rest of it is.
+
+    Args:
+        head: its first bytes.
+        readable: names of the formats that have a reader.
+    """
+    for mark, encoding in _BOMS:
+        if head.startswith(mark):
+            return problem(
+                "input.encoding",
+                f"the input begins with a {encoding} byte order mark; plain UTF-8 text was expected",
+                hint="save it as UTF-8 without a byte order mark",
+            )
+    known = recognise(head)
+    if known is None:
+        return unknown(head, readable) if b"\0" in head[:HEAD_BYTES] else None
+    return unsupported(known, readable) if known.binary and known.name not in readable else None
+
+
+def unsupported(known: Format, readable: Collection[str]) -> DiagnosticSet:
+    """The finding about an input whose format is known and has no reader."""
+    return problem(
+        "input.unsupported_format",
+        f"the input is {known.what}; that format is not read",
+        hint=f"what is read: {describe(readable)}",
+    )
+
+
+def unknown(data: bytes, readable: Collection[str]) -> DiagnosticSet:
+    """The finding about an input of no known format."""
+    seen = sample(data)
+    if seen.keys:
+        names = ", ".join(list(seen.keys)[:6]) + (", ..." if len(seen.keys) > 6 else "")
+        what = f"it is a JSON object with the keys {names}"
+    elif not seen.text:
+        what = "it is binary data"
+    else:
+        first = seen.text.split("\n", 1)[0]
+        what = f"its first line reads {first[:60]!r}"
+    return problem(
+        "input.unknown_format",
+        f"the input has no format that is known here: {what}",
+        hint=f"what is read: {describe(readable)}",
+    )
+
+
+def describe(names: Collection[str]) -> str:
+    """What the named formats are, for a sentence."""
+    return ", ".join(item.what for item in FORMATS if item.name in names)
