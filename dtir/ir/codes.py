@@ -243,4 +243,29 @@ _LAYOUT: tuple[CodeEntry, ...] = (
     ),
 )
 
-CODES: tuple[CodeEntry, ...] = (*_PROGRAM, *_GRAPH, *_RANKS, *_LAYOUT)
+_REGIONS: tuple[CodeEntry, ...] = (
+    CodeEntry(
+        "region.unknown",
+        "A call, loop or branch enters a region that the program does not hold.",
+        "Call(region=r) and regions=()",
+        "Call(region=r) and regions=(r,)",
+        "add the region to the program's regions",
+    ),
+    CodeEntry(
+        "region.arity",
+        "A region is entered with more or fewer operands than it takes, or for more or fewer results than it yields.",
+        "a region with 2 inputs, called with 1 operand",
+        "a region with 2 inputs, called with 2 operands",
+        "operands match the region's inputs, results its outputs, one to one",
+    ),
+    CodeEntry(
+        "region.cycle",
+        "Regions enter each other in a circle. Repetition is a loop; recursion is not part of the IR, since nothing could say "
+        "how often anything runs.",
+        "region f calls g, g calls f",
+        "a Loop whose body is f",
+        "use a Loop",
+    ),
+)
+
+CODES: tuple[CodeEntry, ...] = (*_PROGRAM, *_GRAPH, *_RANKS, *_LAYOUT, *_REGIONS)
