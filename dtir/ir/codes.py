@@ -100,8 +100,8 @@ _GRAPH: tuple[CodeEntry, ...] = (
     ),
     CodeEntry(
         "dag.not_topological",
-        "A task stands before something it depends on. Canonical programs are stored in topological order, so that one pass "
-        "is enough to read them; a circle shows up in the same way.",
+        "A task stands before something it depends on. Canonical programs are stored in topological order, so that one "
+        "pass is enough to read them; a circle shows up in the same way.",
         "tasks=(b depends on a, a)",
         "tasks=(a, b depends on a)",
         "store the tasks in topological order",
@@ -122,8 +122,8 @@ _GRAPH: tuple[CodeEntry, ...] = (
     ),
     CodeEntry(
         "dataflow.use_before_definition",
-        "A task reads a value that no earlier task writes and that is no input of the program: at that point it has no content. "
-        "Parameters must be listed among the inputs too.",
+        "A task reads a value that no earlier task writes and that is no input of the program: at that point it has no "
+        "content. Parameters must be listed among the inputs too.",
         "task 0 reads h, task 1 writes h",
         "task 0 writes h, task 1 reads h",
         "put the producer first, or list the value among the inputs",
@@ -176,8 +176,8 @@ _RANKS: tuple[CodeEntry, ...] = (
     ),
     CodeEntry(
         "collective.participants",
-        "The ranks that run the task are not the ranks that take part in its collective: some would wait for partners that "
-        "never come.",
+        "The ranks that run the task are not the ranks that take part in its collective: some would wait for partners "
+        "that never come.",
         "ranks=(0, 1, 2, 3), participants=(0, 1)",
         "ranks=(0, 1), participants=(0, 1)",
         "make the task's ranks and the participants the same set",

@@ -1,8 +1,10 @@
 """Collectives and transfers between ranks.
 
-`message_bytes` is the nccl-tests size S everywhere: the larger of what one rank contributes in total and what it obtains in total, per group
-(all_gather: full output; reduce_scatter: full input; all_to_all: the whole local buffer). `participants` is the union of the groups. The groups are either named by mesh `axes`
-(groups = fibres of those axes, members in row-major order of the axes as listed), or listed in `groups`, in member order; with neither there is one group, the participants.
+`message_bytes` is the nccl-tests size S everywhere: the larger of what one rank contributes in total and what it
+obtains in total, per group (all_gather: full output; reduce_scatter: full input; all_to_all: the whole local buffer).
+`participants` is the union of the groups. The groups are either named by mesh `axes` (groups = fibres of those axes,
+members in row-major order of the axes as listed), or listed in `groups`, in member order; with neither there is one
+group, the participants.
 
 >>> make_collective_spec(CollectiveKind.ALL_REDUCE, (0, 1), 64, reduction=ReductionKind.SUM).reduction
 <ReductionKind.SUM: 'sum'>
@@ -84,7 +86,10 @@ class AllGather(CollectiveSpec):
 
 @variant("all-to-all")
 class AllToAll(CollectiveSpec):
-    """Rank i of a group sends block j along `split_dim` to rank j, which concatenates along `concat_dim` in group order."""
+    """Rank i of a group sends block j along `split_dim` to rank j, which concatenates along `concat_dim`.
+
+    Blocks are concatenated in group order.
+    """
 
     participants: CollectiveParticipants
     message_bytes: Scalar
@@ -96,7 +101,10 @@ class AllToAll(CollectiveSpec):
 
 @variant("broadcast")
 class Broadcast(CollectiveSpec):
-    """Every rank of a group obtains the root's value; with several groups `roots` holds one global rank a group, `root` being the first."""
+    """Every rank of a group obtains the root's value.
+
+    With several groups `roots` holds one global rank a group, `root` being the first.
+    """
 
     participants: CollectiveParticipants
     message_bytes: Scalar
@@ -110,9 +118,9 @@ class Broadcast(CollectiveSpec):
             raise ValueError("broadcast root must be one of its participants")
 
 
-@variant("collective-permute")
+@variant("collective-permute", extension=True)
 class CollectivePermute(CollectiveSpec):
-    """Rank s sends its value to rank d for every pair (s, d); a rank that is no destination obtains zeros. dtir's own variant."""
+    """Rank s sends its value to rank d for every pair (s, d); a rank that is no destination obtains zeros."""
 
     participants: CollectiveParticipants
     message_bytes: Scalar

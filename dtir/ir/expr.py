@@ -1,7 +1,8 @@
 """Scalars: numbers, symbols and expressions over them (sizes and byte counts that are not known yet).
 
-Only light folding happens: numbers are evaluated, ``+ 0`` and ``* 1`` vanish, a factor 0 gives 0; nothing is flattened or reordered, so that equal source gives
-equal digests. All walks keep their own stack: an expression may be as deep as memory allows.
+Only light folding happens: numbers are evaluated, ``+ 0`` and ``* 1`` vanish, a factor 0 gives 0; nothing is flattened
+or reordered, so that equal source gives equal digests. All walks keep their own stack: an expression may be as deep as
+memory allows.
 
 >>> b = Symbol("b", BindingAxis.WORKLOAD, positive=True)
 >>> (b * 32).evaluate({"b": 4})
@@ -122,39 +123,53 @@ ScalarOperands: TypeAlias = Annotated[tuple[ScalarOperand, ...], ValueConstraint
 
 @variant("add")
 class Add(ScalarExpr):
+    """The sum of the terms."""
+
     terms: ScalarOperands
 
 
 @variant("subtract")
 class Subtract(ScalarExpr):
+    """``left - right``."""
+
     left: ScalarOperand
     right: ScalarOperand
 
 
 @variant("multiply")
 class Multiply(ScalarExpr):
+    """The product of the factors."""
+
     factors: ScalarOperands
 
 
 @variant("divide")
 class Divide(ScalarExpr):
+    """``numerator / denominator``, not rounded."""
+
     numerator: ScalarOperand
     denominator: ScalarOperand
 
 
 @variant("ceil-divide")
 class CeilDivide(ScalarExpr):
+    """``ceil(numerator / denominator)``."""
+
     numerator: ScalarOperand
     denominator: ScalarOperand
 
 
 @variant("maximum")
 class Maximum(ScalarExpr):
+    """The largest of the values."""
+
     values: ScalarOperands
 
 
 @variant("minimum")
 class Minimum(ScalarExpr):
+    """The smallest of the values."""
+
     values: ScalarOperands
 
 
@@ -234,10 +249,10 @@ def _quotient(numerator: float, denominator: float) -> int | float:
 
 _BUILD: dict[ExprOp, Callable[..., Scalar]] = {
     ExprOp.ADD: lambda *args: Add(args),
-    ExprOp.SUB: lambda left, right: Subtract(left, right),
+    ExprOp.SUB: Subtract,
     ExprOp.MUL: lambda *args: Multiply(args),
-    ExprOp.DIV: lambda left, right: Divide(left, right),
-    ExprOp.CEIL_DIV: lambda left, right: CeilDivide(left, right),
+    ExprOp.DIV: Divide,
+    ExprOp.CEIL_DIV: CeilDivide,
     ExprOp.MAX: lambda *args: Maximum(args),
     ExprOp.MIN: lambda *args: Minimum(args),
 }
@@ -278,10 +293,12 @@ def ceil_div(numerator: Scalar, denominator: Scalar) -> Scalar:
 
 
 def maximum(*values: Scalar) -> Scalar:
+    """The largest of the values, folded when all are numbers."""
     return expression(ExprOp.MAX, *values)
 
 
 def minimum(*values: Scalar) -> Scalar:
+    """The smallest of the values, folded when all are numbers."""
     return expression(ExprOp.MIN, *values)
 
 

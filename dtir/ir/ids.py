@@ -1,7 +1,7 @@
 """Stable identifiers and lineage: what a thing is called, and where it came from.
 
-An id is 32 lower-case hex digits in a class of its own; ``derive`` makes it from content, so that importing a file twice gives the same ids. The text form
-``prefix:hex`` is for people and messages and never stands in a snapshot.
+An id is 32 lower-case hex digits in a class of its own; ``derive`` makes it from content, so that importing a file
+twice gives the same ids. The text form ``prefix:hex`` is for people and messages; upstream snapshots never hold it.
 
 >>> str(ValueId.derive("ex2", "x"))
 'value:389fbba05f0279fcbafae6bd67ae444d'
@@ -12,8 +12,9 @@ from __future__ import annotations
 import hashlib
 import re
 import uuid
+from collections.abc import Callable
 from enum import Enum
-from typing import Annotated, Any, ClassVar, TypeAlias, TypeVar
+from typing import Annotated, Any, ClassVar, TypeAlias, TypeVar, cast
 
 from dtir.ir.errors import InvalidIdError
 from dtir.schema.authoring import enum, record
@@ -41,15 +42,20 @@ class StableId:
         return f"{self.PREFIX}:{self.value}"
 
     @classmethod
+    def _of(cls: type[Self], value: str) -> Self:
+        # The base itself has no constructor; every concrete id takes its value.
+        return cast("Callable[[str], Self]", cls)(value)
+
+    @classmethod
     def derive(cls: type[Self], *parts: Any) -> Self:
         """The id of some content: BLAKE2b-128 over the prefix, a zero byte and the canonical JSON of `parts`."""
         text = cls.PREFIX.encode("ascii") + b"\0" + utf8(canonical_json(parts))
-        return cls(hashlib.blake2b(text, digest_size=16).hexdigest())  # pyright: ignore[reportCallIssue] - concrete ids take the value
+        return cls._of(hashlib.blake2b(text, digest_size=16).hexdigest())
 
     @classmethod
     def new(cls: type[Self]) -> Self:
         """A random id."""
-        return cls(uuid.uuid4().hex)  # pyright: ignore[reportCallIssue] - concrete ids take the value
+        return cls._of(uuid.uuid4().hex)
 
     @classmethod
     def parse(cls: type[Self], text: str) -> Self:
@@ -61,7 +67,7 @@ class StableId:
         prefix, separator, value = text.partition(":")
         if not separator or prefix != cls.PREFIX:
             raise InvalidIdError(f"expected a {cls.PREFIX}: id, got {text!r}")
-        return cls(value)  # pyright: ignore[reportCallIssue] - concrete ids take the value
+        return cls._of(value)
 
 
 @record("blueprinting.ir.id.node", order=True)
@@ -82,42 +88,56 @@ class ValueId(StableId):
 
 @record("blueprinting.ir.id.buffer", order=True)
 class BufferId(StableId):
+    """A buffer (upstream's lowered programs)."""
+
     PREFIX: ClassVar[str] = "buffer"
     value: str
 
 
 @record("blueprinting.ir.id.command", order=True)
 class CommandId(StableId):
+    """A command (upstream's lowered programs)."""
+
     PREFIX: ClassVar[str] = "command"
     value: str
 
 
 @record("blueprinting.ir.id.instruction", order=True)
 class InstructionId(StableId):
+    """An instruction (upstream's lowered programs)."""
+
     PREFIX: ClassVar[str] = "instruction"
     value: str
 
 
 @record("blueprinting.ir.id.device", order=True)
 class DeviceId(StableId):
+    """A device (upstream's bindings); no program of ours names one."""
+
     PREFIX: ClassVar[str] = "device"
     value: str
 
 
 @record("blueprinting.ir.id.queue", order=True)
 class QueueId(StableId):
+    """A queue (upstream's lowered programs)."""
+
     PREFIX: ClassVar[str] = "queue"
     value: str
 
 
 @record("blueprinting.ir.id.memory-region", order=True)
 class MemoryRegionId(StableId):
+    """A memory region (upstream's lowered programs)."""
+
     PREFIX: ClassVar[str] = "memory-region"
     value: str
 
 
 @record("blueprinting.ir.id.token", order=True)
 class TokenId(StableId):
+    """An ordering token (upstream's lowered programs)."""
+
     PREFIX: ClassVar[str] = "token"
     value: str
 

@@ -1,6 +1,7 @@
 """`DistributedTaskIR`: one distributed tensor program over virtual ranks.
 
-The program names no device, stream, kernel, time or bandwidth. It is immutable; `dtir.ir.builder.ProgramBuilder` makes one step by step.
+The program names no device, stream, kernel, time or bandwidth. It is immutable; `dtir.ir.builder.ProgramBuilder` makes
+one step by step.
 """
 
 from __future__ import annotations
@@ -59,8 +60,10 @@ Scope: TypeAlias = "DistributedTaskIR | Region"
 class DistributedTaskIR(_Remembered):
     """A program: mesh, values, tasks, interface, and provenance.
 
-    **Constraints** (checked by `diagnostics`, not by the constructor): see `dtir.ir.structure`. The fields from `regions` on are dtir's own: nested task lists of control flow,
-    per-rank issue order, claimed limits, facts to assume about symbols (``"B % 4 == 0"``), values of symbols, an explicit undivided program, and whether task order is meant strictly.
+    **Constraints** (checked by `diagnostics`, not by the constructor): see `dtir.ir.structure`. The fields from
+    `regions` on are dtir's own: nested task lists of control flow, per-rank issue order, claimed limits, facts to
+    assume about symbols (``"B % 4 == 0"``), values of symbols, an explicit undivided program, and whether task order
+    is meant strictly.
     """
 
     SCHEMA_NAME: ClassVar[str] = NATIVE_SCHEMA

@@ -9,7 +9,10 @@ from dtir.schema.authoring import enum
 
 @enum("blueprinting.ir.distributed-task.reduction-kind", extensions=("AVERAGE", "AND", "OR", "XOR", "CUSTOM"))
 class ReductionKind(Enum):
-    """An associative reduction. The upstream format has the first four; `CUSTOM` is a reducer computation that is none of the others."""
+    """An associative reduction; `CUSTOM` is a reducer computation that is none of the others.
+
+    The upstream format has the first four.
+    """
 
     SUM = "sum"
     MAX = "max"

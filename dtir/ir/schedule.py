@@ -17,7 +17,10 @@ class IssueList:
 
 @record("dtir.ir.limit")
 class Limit:
-    """An upper bound that the program claims for itself, for example ``inflight`` microbatches or ``peak_bytes`` a rank."""
+    """An upper bound that the program claims for itself, for example ``inflight`` microbatches or ``peak_bytes``.
+
+    `rank` None means every rank.
+    """
 
     name: NonEmptyText
     value: NonNegativeInt

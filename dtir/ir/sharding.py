@@ -1,7 +1,7 @@
 """How a value is laid out over the mesh: per axis split, replicated, pending (partial), per-rank (varying) or confined.
 
-`dimension_axes[d]` lists the axes that split dim d, major to minor (upstream has only these and `replicated_axes`). The other fields are dtir's own; DTensor calls
-`partial` "Partial", Shardy "unreduced".
+`dimension_axes[d]` lists the axes that split dim d, major to minor (upstream has only these and `replicated_axes`). The
+other fields are dtir's own; DTensor calls `partial` "Partial", Shardy "unreduced".
 """
 
 from __future__ import annotations

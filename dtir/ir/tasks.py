@@ -1,6 +1,7 @@
 """Tasks: what the ranks do, one body variant each.
 
-The first five variants are upstream's; `Call`, `Loop` and `Branch` are dtir's structured control flow, whose `Region`s the program holds.
+The first five variants are upstream's; `Call`, `Loop` and `Branch` are dtir's structured control flow, whose `Region`s
+the program holds.
 """
 
 from __future__ import annotations
@@ -82,18 +83,19 @@ class Control(TaskBody):
     """Coordination only: ordering, waits, resource effects."""
 
 
-@variant("call")
+@variant("call", extension=True)
 class Call(TaskBody):
     """Run a region once; operands are its inputs, its outputs the task's."""
 
     region: RegionId
 
 
-@variant("loop")
+@variant("loop", extension=True)
 class Loop(TaskBody):
-    """Run `body` while `condition` yields true (or `trip_count` times when it is known); the operands are carried through.
+    """Run `body` while `condition` yields true (or `trip_count` times when it is known).
 
-    `trip_count` None means data dependent. A region entered by a loop has the carried values as inputs; the body yields them again, the condition yields one predicate.
+    The operands are carried through: both regions have them as inputs, the body yields them again, the condition yields
+    one predicate. `trip_count` None means data dependent.
     """
 
     body: RegionId
@@ -101,7 +103,7 @@ class Loop(TaskBody):
     trip_count: NonNegativeInt | None = None
 
 
-@variant("branch")
+@variant("branch", extension=True)
 class Branch(TaskBody):
     """Run one of the regions, chosen by the first operand.
 
@@ -134,8 +136,9 @@ class PipelineSlot:
 class DistributedTask:
     """One task: body, operation, ranks, dataflow, dependencies and provenance.
 
-    `inputs` are unique. The fields from `name` on are dtir's own: `operands` gives positions in `inputs` where an operation takes a value twice or in
-    another order (empty: the inputs as they stand); `completes` names the asynchronous tasks that this one waits for; `pipeline` its slot in a schedule.
+    `inputs` are unique. The fields from `name` on are dtir's own: `operands` gives positions in `inputs` where an
+    operation takes a value twice or in another order (empty: the inputs as they stand); `completes` names the
+    asynchronous tasks that this one waits for; `pipeline` its slot in a schedule.
     """
 
     id: NodeId

@@ -1,4 +1,6 @@
-"""Semantic records of Transformer programs, as the upstream format defines them (tags, fields and invariants are facts of that format).
+"""Semantic records of Transformer programs, as the upstream format defines them.
+
+Tags, fields and invariants are facts of that format.
 
 Counts are plain integers: operations in flop, sizes in bytes.
 """
@@ -18,6 +20,8 @@ TransformerDataType: TypeAlias = Literal["float8", "float16", "bfloat16", "float
 
 @enum("blueprinting.analysis.transformer.engine-kind")
 class EngineKind(Enum):
+    """Which unit of a device does the work."""
+
     MATRIX = "matrix"
     VECTOR = "vector"
     COLLECTIVE = "collective"
@@ -25,6 +29,8 @@ class EngineKind(Enum):
 
 @enum("blueprinting.analysis.transformer.training-phase")
 class TrainingPhase(Enum):
+    """Which part of a training step."""
+
     FORWARD = "forward"
     RECOMPUTE = "recompute"
     ACTIVATION_GRADIENT = "activation_gradient"
@@ -35,12 +41,16 @@ class TrainingPhase(Enum):
 
 @enum("blueprinting.binding.inference-phase")
 class InferencePhase(Enum):
+    """Which part of inference."""
+
     PREFILL = "prefill"
     DECODE = "decode"
 
 
 @enum("blueprinting.mapping.recompute-policy")
 class RecomputePolicy(Enum):
+    """Which activations are computed again in the backward pass."""
+
     NONE = "none"
     ATTENTION = "attn_only"
     FULL = "full"
@@ -48,6 +58,8 @@ class RecomputePolicy(Enum):
 
 @enum("blueprinting.mapping.tensor-parallel-communication")
 class TensorParallelCommunication(Enum):
+    """How tensor-parallel blocks are joined: all-reduce, or reduce-scatter and all-gather."""
+
     ALL_REDUCE = "ar"
     REDUCE_SCATTER_ALL_GATHER = "rs_ag"
 
@@ -101,11 +113,15 @@ class InferenceInvocation:
 
 @record("blueprinting.ir.semantic.transformer.training-distributed-task-semantic")
 class TransformerTrainingDistributedTaskSemantic(DistributedTaskSemantic):
+    """A task of a training block."""
+
     invocation: PrimitiveInvocation
 
 
 @record("blueprinting.ir.semantic.transformer.inference-distributed-task-semantic")
 class TransformerInferenceDistributedTaskSemantic(DistributedTaskSemantic):
+    """A task of an inference block."""
+
     invocation: InferenceInvocation
 
 
@@ -131,11 +147,15 @@ class TransformerModelSpec:
 
 @record("blueprinting.ir.semantic.transformer.model-operation-semantic")
 class TransformerModelOperationSemantic(ModelOperationSemantic):
+    """A whole Transformer as one operation of a model."""
+
     model: TransformerModelSpec
 
 
 @record("blueprinting.workload.transformer-training")
 class TransformerTrainingWorkloadSpec:
+    """Batch sizes and element type of training."""
+
     global_batch_size: PositiveInt
     microbatch_size: PositiveInt
     datatype: TransformerDataType
@@ -182,18 +202,23 @@ seal_adt(PipelineSchedule, PipelineScheduleVariant)
 
 @record("blueprinting.mapping.pipeline-parallel")
 class PipelineParallel:
+    """Number of pipeline stages and their schedule."""
+
     degree: PositiveInt
     schedule: PipelineScheduleVariant
 
     def __post_init__(self) -> None:
         if (self.degree == 1) != isinstance(self.schedule, SingleStage):
+            schedule = type(self.schedule).__name__
             raise ValueError(
-                f"pipeline degree 1 and the single-stage schedule go together: degree {self.degree}, {type(self.schedule).__name__}"
+                f"pipeline degree 1 and the single-stage schedule go together: degree {self.degree}, {schedule}"
             )
 
 
 @record("blueprinting.mapping.data-parallel")
 class DataParallel:
+    """Number of data-parallel replicas, and whether they share the optimizer state."""
+
     degree: PositiveInt
     optimizer_sharding: bool = False
 
@@ -204,17 +229,23 @@ class DataParallel:
 
 @record("blueprinting.mapping.replica-parallel")
 class ReplicaParallel:
+    """Number of independent replicas."""
+
     degree: PositiveInt
 
 
 @record("blueprinting.mapping.tensor-parallel")
 class TensorParallel:
+    """Number of tensor-parallel ranks and how they communicate."""
+
     degree: PositiveInt
     communication: TensorParallelCommunication
 
 
 @record("blueprinting.mapping.transformer-training-strategy")
 class TransformerTrainingParallelism:
+    """How training is divided."""
+
     tensor: TensorParallel
     pipeline: PipelineParallel
     data: DataParallel
@@ -223,6 +254,8 @@ class TransformerTrainingParallelism:
 
 @record("blueprinting.mapping.transformer-training")
 class TransformerTrainingMappingSpec:
+    """Parallelism and choices of a training program."""
+
     parallelism: TransformerTrainingParallelism
     fused_activation: bool = False
     sequence_parallel_all_gather_redo: bool = False
@@ -230,6 +263,8 @@ class TransformerTrainingMappingSpec:
 
 @record("blueprinting.mapping.transformer-inference-strategy")
 class TransformerInferenceParallelism:
+    """How inference is divided."""
+
     tensor: TensorParallel
     pipeline: PipelineParallel
     replicas: ReplicaParallel
@@ -237,6 +272,8 @@ class TransformerInferenceParallelism:
 
 @record("blueprinting.mapping.transformer-inference")
 class TransformerInferenceMappingSpec:
+    """Parallelism of an inference program."""
+
     parallelism: TransformerInferenceParallelism
 
 
@@ -266,6 +303,8 @@ class InferenceBlockMemoryFacts:
 
 @record("blueprinting.ir.semantic.transformer.training-program-semantic")
 class TransformerTrainingProgramSemantic(ProgramSemantic):
+    """What a training program was derived from."""
+
     model: TransformerModelSpec
     workload: TransformerTrainingWorkloadSpec
     mapping: TransformerTrainingMappingSpec
@@ -275,6 +314,8 @@ class TransformerTrainingProgramSemantic(ProgramSemantic):
 
 @record("blueprinting.ir.semantic.transformer.inference-program-semantic")
 class TransformerInferenceProgramSemantic(ProgramSemantic):
+    """What an inference program was derived from; token counts are per sequence."""
+
     model: TransformerModelSpec
     mapping: TransformerInferenceMappingSpec
     phase: InferencePhase

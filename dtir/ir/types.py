@@ -49,9 +49,9 @@ _KNOWN_TARGET_DIALECTS = frozenset({"cuda", "lpu", "nccl", "rccl", "rocm"})
 class TensorType:
     """Shape, element type and layout of a tensor.
 
-    **Shapes**: `shape` is the global shape, unless the value's sharding says `varying` (then what one rank holds). **Constraints**: dims are
-    non-negative integers, positive floats or symbolic scalars (an empty tensor is a fact of real programs; the upstream format has no 0);
-    `layout` is a permutation of the dims, minor to major.
+    **Shapes**: `shape` is the global shape, unless the value's sharding says `varying` (then what one rank holds).
+    **Constraints**: dims are non-negative integers, positive floats or symbolic scalars (an empty tensor is a fact of
+    real programs; the upstream format has no 0); `layout` is a permutation of the dims, minor to major.
     """
 
     shape: tuple[TensorDimension, ...]
@@ -143,7 +143,10 @@ _NAMED_BITS = {
 
 
 def dtype_bits(dtype: str) -> int | None:
-    """Bits of one element by the dtype's name (``f32`` 32, ``s4`` 4, ``f8e4m3fn`` 8, ``bf16`` 16, ``float32`` 32); None when the name is not known."""
+    """Bits of one element by the dtype's name; None when the name is not known.
+
+    For example ``f32`` 32, ``s4`` 4, ``f8e4m3fn`` 8, ``bf16`` 16, ``float32`` 32.
+    """
     lowered = dtype.lower()
     if lowered in _NAMED_BITS:
         return _NAMED_BITS[lowered]

@@ -51,9 +51,9 @@ class LocalShape:
 class DistributedValue:
     """One value of a program.
 
-    **Shapes**: `type.shape` is global, except along `sharding.varying` axes, where it is what one rank holds. `owners` are the ranks that
-    hold a part. The fields from `name` on are dtir's own: a name for people, the declared `scale`, the value whose gradient this is, the ranks whose copy is current
-    (None: all), and shapes of single ranks.
+    **Shapes**: `type.shape` is global, except along `sharding.varying` axes, where it is what one rank holds. `owners`
+    are the ranks that hold a part. The fields from `name` on are dtir's own: a name for people, the declared `scale`,
+    the value whose gradient this is, the ranks whose copy is current (None: all), and shapes of single ranks.
     """
 
     id: ValueId

@@ -1,4 +1,7 @@
-"""The schema layer: records and closed sum types, refinements, frozen data, results, diagnostics, canonical codec and migrations."""
+"""The schema layer: what every record of the IR is made of.
+
+Records and closed sum types, refinements, frozen data, results, diagnostics, canonical codec, digests and migrations.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What a diagnostic code means: one entry per code, kept beside the code that reports it.
 
-Every layer that reports findings has a module ``codes`` with a tuple ``CODES``; `dtir.explain` gathers them. A test fails
-when a code of the source has no entry.
+Every layer that reports findings has a module ``codes`` with a tuple ``CODES``; `dtir.explain` gathers them. A test
+fails when a code of the source has no entry.
 
 >>> CodeEntry("demo.size", "Two sizes differ.", "a[4] + b[5]", "a[4] + b[4]", "make them equal").severity.value
 'error'

@@ -1,11 +1,12 @@
 """The canonical tagged JSON form of the upstream format, and content digests.
 
 Encodings (an object has exactly these keys): the JSON literals null, string, bool, int and finite float as they are;
-``{"$bytes": base64}``; ``{"$tuple": [..]}``; ``{"$frozenset": [..]}`` sorted by the ASCII text of the encoded items; ``{"$map": [[key, value], ..]}`` sorted
-by key; ``{"$enum": tag, "value": literal}``; ``{"$type": tag, "fields": {..}}`` with every field, defaults included. Text is
+``{"$bytes": base64}``; ``{"$tuple": [..]}``; ``{"$frozenset": [..]}`` sorted by the ASCII text of the encoded items;
+``{"$map": [[key, value], ..]}`` sorted by key; ``{"$enum": tag, "value": literal}``; ``{"$type": tag, "fields": {..}}``
+with every field, defaults included. Text is
 ``json.dumps(tree, ensure_ascii=False, sort_keys=True, separators=(",", ":"))``.
 
-Source of the format: the public documentation and code of DeepLink-org/Blueprinting (level 9f4ea74f/ed9bacbf), as facts.
+Source of the format: the public documentation and code of DeepLink-org/Blueprinting (level 9f4ea74f), as facts.
 
 >>> canonical_json((1, 2.5, None))
 '{"$tuple":[1,2.5,null]}'
@@ -50,7 +51,7 @@ def literal_text(value: Any) -> str | None:
         return "true"
     if value is False:
         return "false"
-    kind = type(value)
+    kind = cast("type[Any]", type(value))
     if kind is str:
         return encode_basestring(value)
     if kind is int:
@@ -76,7 +77,7 @@ def _children(value: Any) -> tuple[str, list[Any], str] | None:
             parts += [_Raw(f"{',' if index else ''}[{encode_basestring(key)},"), item, _Raw("]")]
         return '{"$map":[', parts, "]}"
     if is_record(value):
-        spec = record_spec(type(value))
+        spec = record_spec(cast("type[Any]", type(value)))
         parts = []
         names = sorted(item.name for item in spec.fields if not item.extension)
         for index, name in enumerate(names):
@@ -271,9 +272,8 @@ def _decode_record(node: dict[str, Any]) -> Any:
     for name in arguments:
         if name in extensions:
             # In the upstream format such a field does not exist.
-            raise SerializationError(
-                f"invalid canonical record {tag!r}: {cls.__name__}.__init__() got an unexpected keyword argument {name!r}"
-            )
+            refused = f"{cls.__name__}.__init__() got an unexpected keyword argument {name!r}"
+            raise SerializationError(f"invalid canonical record {tag!r}: {refused}")
     made = build_record(cls, tag, arguments)
     obstacle = made.upstream_obstacle() if hasattr(made, "upstream_obstacle") else None
     if obstacle is not None:

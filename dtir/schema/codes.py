@@ -7,8 +7,8 @@ from dtir.schema.catalogue import CodeEntry
 CODES: tuple[CodeEntry, ...] = (
     CodeEntry(
         "serialization.snapshot",
-        "The text is no snapshot that can be trusted: it is no JSON, repeats a key, holds NaN, names a record, field or "
-        "enumeration value that does not exist, or its content does not have the digest that the envelope states. "
+        "The text is no snapshot that can be trusted: it is no JSON, repeats a key, holds NaN, names a record, field "
+        "or enumeration value that does not exist, or its content does not have the digest that the envelope states. "
         "The first thing found ends the reading, since nothing behind it can be relied upon.",
         '{"content_digest": "05b2...", ...}   with one number of the payload changed by hand',
         "the snapshot as its writer wrote it, or one written anew from the changed program",
@@ -16,16 +16,16 @@ CODES: tuple[CodeEntry, ...] = (
     ),
     CodeEntry(
         "serialization.migration",
-        "The snapshot has a schema or version from which no migration is registered, or its payload does not have the digest "
-        "that its envelope states, so that it is not migrated.",
+        "The snapshot has a schema or version from which no migration is registered, or its payload does not have "
+        "the digest that its envelope states, so that it is not migrated.",
         "a snapshot of schema version 0.0.1 where migrations exist from 0.0.0 only",
         "a snapshot of a version that a registered migration starts from",
         "convert it with the version that wrote it, or register a migration",
     ),
     CodeEntry(
         "serialization.unsupported",
-        "The program holds something that no snapshot can: an object of a foreign class, NaN or infinity. It works in memory "
-        "and has no digest, so it could not be compared or saved.",
+        "The program holds something that no snapshot can: an object of a foreign class, NaN or infinity, text that is "
+        "no Unicode, or nesting without end. It works in memory and has no digest, so it cannot be compared or saved.",
         'attributes={"callback": object()}   or   attributes={"limit": float("nan")}',
         'attributes={"callback": "scheduler.step"}   attributes={"limit": 0.5}',
         "use text, whole numbers, finite floats, booleans, tuples, sets and maps of these",

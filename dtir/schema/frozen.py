@@ -1,7 +1,7 @@
 """`FrozenDict`: an immutable mapping with string keys, kept in key order; `freeze` and `thaw`.
 
-Equality keeps `True`, `1` and `1.0` apart (and `0.0` from `-0.0`): they are different text in a snapshot, so programs that hold them
-have different digests, and equal programs must have equal digests.
+Equality keeps `True`, `1` and `1.0` apart (and `0.0` from `-0.0`): they are different text in a snapshot, so programs
+that hold them have different digests, and equal programs must have equal digests.
 
 >>> FrozenDict({"b": [1, 2], "a": {"x": None}})
 FrozenDict({'a': FrozenDict({'x': None}), 'b': (1, 2)})
@@ -23,7 +23,8 @@ V = TypeVar("V", default=Any, covariant=True)
 def exact_key(value: Any) -> Hashable:
     """A hashable stand-in of a frozen value: equal exactly when the canonical texts are equal.
 
-    Plain `==` holds `True == 1 == 1.0` and `0.0 == -0.0`; the stand-in does not.
+    Plain `==` holds `True == 1 == 1.0` and `0.0 == -0.0`; the stand-in does not. A class with another form of the same
+    value (a run of ranks for a tuple) has a method ``exact_key``.
     """
     if isinstance(value, float):
         return ("float", value, math.copysign(1.0, value))
@@ -33,7 +34,48 @@ def exact_key(value: Any) -> Hashable:
         return ("tuple", *(exact_key(item) for item in cast("tuple[Any, ...]", value)))
     if isinstance(value, frozenset):
         return ("frozenset", frozenset(exact_key(item) for item in cast("frozenset[Any]", value)))
-    return value
+    own = getattr(value, "exact_key", None)
+    return value if own is None else own()
+
+
+def exact_equal(left: Any, right: Any) -> bool:
+    """True when two frozen values have the same canonical text.
+
+    The walk keeps its own stack: values may nest as deep as memory allows.
+    """
+    stack: list[tuple[Any, Any]] = [(left, right)]
+    while stack:
+        mine, theirs = stack.pop()
+        if mine is theirs:
+            continue
+        kind = cast("type[Any]", type(mine))
+        if kind is not type(theirs):
+            # Only two forms of one value can be equal across classes (a run of ranks and a tuple).
+            if _is_plain(mine) or _is_plain(theirs) or mine != theirs:
+                return False
+        elif kind is tuple:
+            if len(mine) != len(theirs):
+                return False
+            stack.extend(zip(mine, theirs, strict=True))
+        elif kind is FrozenDict:
+            if mine.keys() != theirs.keys():
+                return False
+            stack.extend((value, theirs[key]) for key, value in mine.items())
+        elif (names := getattr(kind, "__exact_fields__", None)) is not None:
+            stack.extend((getattr(mine, name), getattr(theirs, name)) for name in names)
+        elif kind is float:
+            if mine != theirs or math.copysign(1.0, mine) != math.copysign(1.0, theirs):
+                return False
+        elif kind is frozenset:
+            if exact_key(mine) != exact_key(theirs):
+                return False
+        elif mine != theirs:
+            return False
+    return True
+
+
+def _is_plain(value: object) -> bool:
+    return value is None or isinstance(value, (bool, int, float, str, bytes, frozenset))
 
 
 class FrozenDict(Mapping[str, V]):
@@ -97,9 +139,7 @@ class FrozenDict(Mapping[str, V]):
             if isinstance(other, FrozenDict)
             else _frozen_or_none(cast("Mapping[Any, Any]", other))
         )
-        if theirs is None or self._mapping.keys() != theirs._mapping.keys():
-            return False
-        return all(exact_key(value) == exact_key(theirs._mapping[key]) for key, value in self._mapping.items())
+        return theirs is not None and exact_equal(self, theirs)
 
     def __hash__(self) -> int:
         if self._hash is None:
@@ -133,7 +173,7 @@ EMPTY_MAP: FrozenDict[Any] = FrozenDict()
 def freeze(value: Any) -> Any:
     """Mappings to `FrozenDict`, lists to tuples, sets to frozensets; everything else unchanged."""
     if isinstance(value, FrozenDict):
-        return value
+        return cast("FrozenDict[Any]", value)
     if isinstance(value, Mapping):
         return FrozenDict(cast("Mapping[str, Any]", value))
     if isinstance(value, (list, tuple)):

@@ -1,9 +1,10 @@
-"""From a field annotation to the pydantic schema that matches it: strict, without coercion, by exact class for variants.
+"""From a field annotation to the pydantic schema that matches it: strict, without coercion, variants by exact class.
 
-Matching rules: `Any` takes anything; a sealed family or one of its variants takes exactly those classes; `Annotated[base,
-*ValueConstraint]` takes what `base` takes and every constraint holds for; `Literal` needs the same type; `tuple[X, ...]` and fixed
-tuples need a real tuple; `frozenset[X]`, `FrozenDict`, `Mapping`, `Sequence` (not text) likewise; `int` refuses `bool`, `float` refuses `int`; everything else
-is an `isinstance` check. Text is matched by class alone, so that a lone surrogate is a *finding* of the verifier and not a crash.
+Matching rules: `Any` takes anything; a sealed family or one of its variants takes exactly those classes;
+`Annotated[base, *ValueConstraint]` takes what `base` takes and every constraint holds for; `Literal` needs the same
+type; `tuple[X, ...]` and fixed tuples need a real tuple; `frozenset[X]`, `FrozenDict`, `Mapping`, `Sequence` (not
+text) likewise; `int` refuses `bool`, `float` refuses `int`; everything else is an `isinstance` check. Text is matched
+by class alone, so that a lone surrogate is a *finding* of the verifier and not a crash.
 """
 
 from __future__ import annotations
@@ -124,9 +125,11 @@ def _union_schema(members: tuple[Any, ...]) -> Schema:
             variants.append(member)
         else:
             others.append(schema_for(member))
-    choices = [*others, _exact_class_schema(tuple(variants))] if variants else others
+    choices: list[Schema | tuple[Schema, str]] = [*others]
+    if variants:
+        choices.append(_exact_class_schema(tuple(variants)))
     if len(choices) == 1:
-        return choices[0]
+        return cast("Schema", choices[0])
     # "left_to_right" with strict members gives the same answer as upstream's "any member matches"
     # and is the cheaper mode; no member of a union here admits the values of another with a coercion.
     return core_schema.union_schema(choices, mode="left_to_right")
@@ -178,7 +181,7 @@ def schema_for(annotation: Any) -> Schema:
 
 def _literal_schema(expected: tuple[Any, ...]) -> Schema:
     # By type as well as by value: Literal[1] does not take True.
-    keys = frozenset((type(item), item) for item in expected)
+    keys: frozenset[tuple[type[Any], Any]] = frozenset((cast("type[Any]", type(item)), item) for item in expected)
 
     def check(value: Any) -> Any:
         if (type(value), value) not in keys:

@@ -1,7 +1,7 @@
 """Refinements: a type and what its values must satisfy, as `Annotated` aliases.
 
-`Annotated[int, ValueConstraint.POSITIVE]` is matched when a record is built (see `dtir.schema.matching`). There is no coercion: a
-`bool` is never an `int`, and the `float` refinements do not take an `int`.
+`Annotated[int, ValueConstraint.POSITIVE]` is matched when a record is built (see `dtir.schema.matching`). There is no
+coercion: a `bool` is never an `int`, and the `float` refinements do not take an `int`.
 """
 
 from __future__ import annotations
