@@ -150,7 +150,9 @@ class Degrees:
 
 @dataclass(frozen=True, slots=True)
 class EqualScales:
-    """Operands must have one scale, which is the result's."""
+    """These operands (data; not a mask or an index) must have one scale, which is the result's; the others must have scale 1."""
+
+    operands: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
