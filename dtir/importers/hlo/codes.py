@@ -41,6 +41,7 @@ _TEXT: tuple[CodeEntry, ...] = (
         "HloModule a ... // ----- HloModule b ...",
         "HloModule a ...",
         "cut the text at the module in question",
+        Severity.WARNING,
     ),
     CodeEntry(
         "hlo.entry",
