@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TextIO
 
 from dtir.cli.terminal import Style, style_for
-from dtir.schema.diagnostics import Diagnostic, DiagnosticSet
+from dtir.schema.diagnostics import Diagnostic, DiagnosticSet, Severity
 
 OK, FINDINGS, FAILED = 0, 1, 2
 """Exit codes: nothing wrong; findings of severity error; could not run."""
@@ -83,6 +83,11 @@ def add_files(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="a program, recognised by content; - is standard input; .gz is read through",
     )
+
+
+def has_errors(diagnostics: Iterable[Diagnostic]) -> bool:
+    """Whether a finding is an error."""
+    return any(item.severity is Severity.ERROR for item in diagnostics)
 
 
 def worst(codes: list[int]) -> int:

@@ -7,8 +7,8 @@ import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from dtir.cli.command import FINDINGS, OK, Command, Console, Failure, add_format, failure
-from dtir.schema.diagnostics import Diagnostic, IRVerificationError, Severity
+from dtir.cli.command import FINDINGS, OK, Command, Console, Failure, add_format, failure, has_errors
+from dtir.schema.diagnostics import Diagnostic, IRVerificationError
 
 if TYPE_CHECKING:  # `dtir --help` need not load the IR
     from dtir.ir.program import DistributedTaskIR
@@ -91,7 +91,7 @@ def _run(options: argparse.Namespace, console: Console) -> int:
             stream.write(f"not written: {render_text.finding_counts(found, style)}\n")
         for line in render_text.findings(found, limit=None, style=style):
             stream.write(line + "\n")
-    return FINDINGS if any(item.severity is Severity.ERROR for item in found) else OK
+    return FINDINGS if has_errors(found) else OK
 
 
 COMMAND = Command("convert", "import a program and save it as a snapshot", _configure, _run)

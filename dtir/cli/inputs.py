@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from dtir.cli.command import Console, failure
 from dtir.cli.progress import Progress
 from dtir.importers import Imported, load_path
+from dtir.schema.diagnostics import Diagnostic
 
 
 def load_each(files: Sequence[str], console: Console) -> Iterator[tuple[str, Imported]]:
@@ -21,3 +22,10 @@ def load_each(files: Sequence[str], console: Console) -> Iterator[tuple[str, Imp
         for name in files:
             progress.step(name)
             yield name, load_path(name)
+
+
+def merged(first: Iterable[Diagnostic], further: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+    """Findings of two sources, in order: what reading found, and what a judge finds beyond it."""
+    earlier = tuple(first)
+    known = set(earlier)
+    return (*earlier, *(item for item in further if item not in known))

@@ -1,7 +1,7 @@
 """The judges of ``dtir verify``: who looks at a program, and who could not.
 
-The structural judge is always here and always runs. The others are those of `dtir.verify`, one function
-``judge(program, judges, mode) -> VerificationReport``; where that package is absent the result says that nobody looked.
+The structural judge is always here and always runs. The others are those of `dtir.verify`, entered through its one
+function ``verify``; where that package is absent the result says that nobody looked.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ VERIFIER = "dtir.verify"
 
 
 class Verifier(Protocol):
-    """What `dtir.verify` offers."""
+    """`dtir.verify.verify`: the findings of the named judges, in a stable order; mode None lets it choose."""
 
-    def judge(self, program: DistributedTaskIR, judges: Sequence[str], mode: str) -> VerificationReport:
-        """The findings of the named judges, in a stable order."""
-        ...
+    def __call__(
+        self, program: DistributedTaskIR, *, judges: Sequence[str], mode: str | None
+    ) -> VerificationReport: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,47 +37,39 @@ class Judgement:
     Args:
         diagnostics: findings in the order of the judges.
         ran: the judges that looked.
-        absent: the judges that were asked for and are not part of this version.
     """
 
     diagnostics: tuple[Diagnostic, ...]
     ran: tuple[str, ...]
-    absent: tuple[str, ...] = ()
 
 
 def verifier() -> Verifier | None:
-    """`dtir.verify`; None where this version has none."""
+    """The entry of `dtir.verify`; None where this version has none."""
     if importlib.util.find_spec(VERIFIER) is None:
         return None
-    return cast("Verifier", importlib.import_module(VERIFIER))
+    return cast("Verifier | None", getattr(importlib.import_module(VERIFIER), "verify", None))
 
 
 def judge(
-    program: DistributedTaskIR, judges: Sequence[str], *, mode: str = "check", explicit: bool = True
+    program: DistributedTaskIR, judges: Sequence[str], *, mode: str | None = None, explicit: bool = True
 ) -> Judgement:
     """Have a program judged.
 
     Args:
         program: the program.
         judges: names of `JUDGES`; the structural one runs even when it is not among them.
-        mode: ``check`` the layouts as stated, or ``infer`` them.
+        mode: ``check`` the layouts as stated, ``infer`` them, or None: as the program asks for.
         explicit: whether the user named the judges; the note about an absent one is then a warning.
     """
-    structure = tuple(program.diagnostics())
-    further = [name for name in judges if name != STRUCTURE]
-    if not further and mode == "check":
-        return Judgement(structure, (STRUCTURE,))
-    found = verifier()
-    if found is None:
-        absent = tuple(further)
-        notes = tuple(_absent(name, explicit) for name in absent)
-        if mode != "check":
-            notes = (*notes, _absent(f"{mode} mode", explicit))
-        return Judgement((*structure, *notes), (STRUCTURE,), absent)
-    if any(item.severity is Severity.ERROR for item in structure):
-        # The further judges take the structure for granted.
-        return Judgement(structure, (STRUCTURE,))
-    return Judgement((*structure, *found.judge(program, further, mode)), (STRUCTURE, *further))
+    further = tuple(name for name in judges if name != STRUCTURE)
+    found = verifier() if further else None
+    if found is not None:
+        report = found(program, judges=(STRUCTURE, *further), mode=mode)
+        return Judgement(tuple(report), (STRUCTURE, *further))
+    notes = [_absent(name, explicit) for name in further]
+    if mode == "infer":
+        notes.append(_absent("infer mode", explicit=True))
+    return Judgement((*program.diagnostics(), *notes), (STRUCTURE,))
 
 
 def _absent(what: str, explicit: bool) -> Diagnostic:

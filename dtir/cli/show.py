@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from dtir.cli.command import FAILED, FINDINGS, OK, Command, Console, add_files, add_format, worst
+from dtir.cli.command import FAILED, FINDINGS, OK, Command, Console, add_files, add_format, has_errors, worst
 from dtir.schema.diagnostics import Diagnostic, Severity
+
+if TYPE_CHECKING:  # what a command needs is loaded when it runs
+    from dtir.analysis.summary import Summary
+    from dtir.cli.render_json import JSON
+    from dtir.importers import Imported
+    from dtir.ir.program import DistributedTaskIR
 
 MAX_MEMBERS = 1_000_000
 
@@ -26,59 +33,71 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 
 def _run(options: argparse.Namespace, console: Console) -> int:
     from dtir.analysis.summary import summarize
-    from dtir.cli import render_json, render_text
-    from dtir.cli.inputs import load_each
+    from dtir.cli import render_json
+    from dtir.cli.failing import report
+    from dtir.cli.inputs import load_each, merged
 
     codes: list[int] = []
-    results: list[render_json.JSON] = []
-    as_json = options.format == "json"
+    results: list[JSON] = []
     for name, imported in load_each(options.files, console):
-        if imported.program is None:
+        program = imported.program
+        if program is None:
             codes.append(FAILED)
             results.append(render_json.failed(imported.diagnostics))
-            _report_failure(name, tuple(imported.diagnostics), console)
+            report(name, tuple(imported.diagnostics), console)
             continue
-        program = imported.program
         summary = summarize(program)
-        found = (
-            *imported.diagnostics,
-            *(item for item in program.diagnostics() if item not in set(imported.diagnostics)),
-        )
-        codes.append(FINDINGS if any(item.severity is Severity.ERROR for item in found) else OK)
-        if as_json:
-            whole = _written_out([row.members for row in summary.collectives], options.max_members)
-            notes = _omitted([row.members for row in summary.collectives], whole, options.max_members)
-            results.append(
-                render_json.shown(
-                    summary,
-                    digest=program.digest,
-                    format=imported.format,
-                    source_digest=imported.digest,
-                    warnings=(*found, *notes),
-                    written_out=whole,
-                )
-            )
-            continue
-        lines = render_text.shown(
-            summary,
-            label=imported.label,
-            digest=program.digest,
-            format=imported.format,
-            source_digest=imported.digest,
-            warnings=found,
-            show_all=options.all,
-            style=console.style,
-        )
-        console.out.write(("\n" if codes[:-1] else "") + "\n".join(lines) + "\n")
-    if as_json:
+        found = merged(imported.diagnostics, program.diagnostics())
+        if options.format == "json":
+            results.append(_as_json(program, summary, imported, found, options.max_members))
+        else:
+            lines = _as_text(program, summary, imported, found, options, console)
+            console.out.write(("\n" if OK in codes or FINDINGS in codes else "") + "\n".join(lines) + "\n")
+        codes.append(FINDINGS if has_errors(found) else OK)
+    if options.format == "json":
         console.out.write(render_json.text(render_json.per_file(options.files, results)))
     return worst(codes)
 
 
-def _report_failure(name: str, diagnostics: Sequence[Diagnostic], console: Console) -> None:
-    from dtir.cli.failing import report
+def _as_text(
+    program: DistributedTaskIR,
+    summary: Summary,
+    imported: Imported,
+    found: Sequence[Diagnostic],
+    options: argparse.Namespace,
+    console: Console,
+) -> list[str]:
+    from dtir.cli import render_text
 
-    report(name, diagnostics, console)
+    return render_text.shown(
+        summary,
+        label=imported.label,
+        digest=program.digest,
+        format=imported.format,
+        source_digest=imported.digest,
+        warnings=found,
+        show_all=options.all,
+        style=console.style,
+    )
+
+
+def _as_json(
+    program: DistributedTaskIR, summary: Summary, imported: Imported, found: Sequence[Diagnostic], max_members: int
+) -> JSON:
+    from dtir.cli import render_json
+
+    members = [row.members for row in summary.collectives]
+    whole = _written_out(members, max_members)
+    result = render_json.shown(
+        summary,
+        digest=program.digest,
+        format=imported.format,
+        source_digest=imported.digest,
+        warnings=(*found, *_omitted(members, whole, max_members)),
+        written_out=whole,
+    )
+    # What breaks a rule stands also under the key that every command uses for it.
+    return {**result, **render_json.failed(found)} if has_errors(found) else result
 
 
 def _written_out(members: Sequence[int], limit: int) -> list[bool]:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from dtir.cli.command import FAILED, FINDINGS, OK, Command, Console, add_files, add_format, worst
+from dtir.cli.command import FAILED, FINDINGS, OK, Command, Console, add_files, add_format, has_errors, worst
 from dtir.cli.judges import DEFAULT_JUDGES, JUDGES, MODES
-from dtir.schema.diagnostics import Severity
 
 
 def _judges(text: str) -> tuple[str, ...]:
@@ -27,7 +26,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         help=f"judges, separated by commas: {', '.join(JUDGES)} (default: {','.join(DEFAULT_JUDGES)}; structure always runs)",
     )
     parser.add_argument(
-        "--mode", choices=MODES, default=MODES[0], help="check the layouts as stated, or infer them (default: check)"
+        "--mode", choices=MODES, help="check the layouts as stated, or infer them (default: as the program asks for)"
     )
     parser.add_argument("--all", action="store_true", help="text: every finding")
 
@@ -36,7 +35,7 @@ def _run(options: argparse.Namespace, console: Console) -> int:
     from dtir._version import __version__
     from dtir.cli import render_json, render_sarif, render_text
     from dtir.cli.failing import report
-    from dtir.cli.inputs import load_each
+    from dtir.cli.inputs import load_each, merged
     from dtir.cli.judges import judge
 
     codes: list[int] = []
@@ -50,9 +49,8 @@ def _run(options: argparse.Namespace, console: Console) -> int:
         verdict = judge(
             imported.program, options.judge or DEFAULT_JUDGES, mode=options.mode, explicit=options.judge is not None
         )
-        known = set(imported.diagnostics)
-        found = (*imported.diagnostics, *(item for item in verdict.diagnostics if item not in known))
-        codes.append(FINDINGS if any(item.severity is Severity.ERROR for item in found) else OK)
+        found = merged(imported.diagnostics, verdict.diagnostics)
+        codes.append(FINDINGS if has_errors(found) else OK)
         judged.append(render_sarif.Judged(name, found))
         if options.format == "text":
             lines = render_text.verified(
