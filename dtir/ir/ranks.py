@@ -9,11 +9,10 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias, cast, overload
 
 from dtir.schema.authoring import record
-from dtir.schema.frozen import exact_key
 from dtir.schema.refinements import NonNegativeInt, PositiveInt
 
 EXPANDED_RANKS_LIMIT = 65_536
@@ -78,9 +77,9 @@ class RankRange(Sequence[int]):
     def __hash__(self) -> int:
         return hash(tuple(self.as_range)) if len(self) <= EXPANDED_RANKS_LIMIT else hash(self.as_range)
 
-    def exact_key(self) -> Hashable:
-        """See `dtir.schema.frozen.exact_key`."""
-        return exact_key(tuple(self.as_range)) if len(self) <= EXPANDED_RANKS_LIMIT else self
+    def plain_form(self) -> tuple[int, ...] | RankRange:
+        """The tuple that a short run stands for; a long one has no other form."""
+        return tuple(self.as_range) if len(self) <= EXPANDED_RANKS_LIMIT else self
 
 
 Ranks: TypeAlias = tuple[NonNegativeInt, ...] | RankRange

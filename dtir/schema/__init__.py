@@ -39,6 +39,12 @@ from dtir.schema.diagnostics import (
 )
 from dtir.schema.errors import SchemaError, SerializationError
 from dtir.schema.frozen import EMPTY_MAP, FrozenDict, freeze, thaw
+from dtir.schema.migration import (
+    DEFAULT_SCHEMA_MIGRATIONS,
+    MigrationResult,
+    SchemaMigration,
+    SchemaMigrationRegistry,
+)
 from dtir.schema.refinements import (
     AtLeastTwoInt,
     CanonicalLowerText,
@@ -62,6 +68,7 @@ from dtir.schema.result import Checked, Err, Ok, Result, checked, collect_result
 from dtir.schema.version import SchemaVersion
 
 __all__ = [
+    "DEFAULT_SCHEMA_MIGRATIONS",
     "EMPTY_DIAGNOSTICS",
     "EMPTY_MAP",
     "ADTSpec",
@@ -79,6 +86,7 @@ __all__ = [
     "FiniteFloat",
     "FrozenDict",
     "IRVerificationError",
+    "MigrationResult",
     "NonBlankText",
     "NonEmptyText",
     "NonNegativeFiniteFloat",
@@ -93,6 +101,8 @@ __all__ = [
     "Related",
     "Result",
     "SchemaError",
+    "SchemaMigration",
+    "SchemaMigrationRegistry",
     "SchemaVersion",
     "SerializationError",
     "Severity",

@@ -6,6 +6,9 @@ Encodings (an object has exactly these keys): the JSON literals null, string, bo
 with every field, defaults included. Text is
 ``json.dumps(tree, ensure_ascii=False, sort_keys=True, separators=(",", ":"))``.
 
+Writing and reading keep their own stacks: how deep a value may nest depends on `MAX_JSON_DEPTH` alone, never on the
+caller's stack. Fields, records and enum members that are dtir's own do not exist in this form.
+
 Source of the format: the public documentation and code of DeepLink-org/Blueprinting (level 9f4ea74f), as facts.
 
 >>> canonical_json((1, 2.5, None))
@@ -17,317 +20,171 @@ Source of the format: the public documentation and code of DeepLink-org/Blueprin
 from __future__ import annotations
 
 import base64
-import binascii
-import hashlib
-import json
-import math
-import threading
 from collections.abc import Mapping
 from enum import Enum
-from json.encoder import encode_basestring
-from typing import Any, NoReturn, cast
+from functools import cache
+from typing import Any, cast
 
-from dtir.schema.authoring import enum_spec, enum_spec_of, is_record, record_class, record_spec
+from dtir.schema.authoring import enum_spec_of, is_record, record_spec
+from dtir.schema.decoding import build_record, decode_tree
 from dtir.schema.errors import SerializationError
 from dtir.schema.frozen import FrozenDict
+from dtir.schema.jsontext import (
+    MAX_JSON_DEPTH,
+    ascii_key,
+    literal_text,
+    parse_json,
+    string_text,
+    text_digest,
+    too_deep,
+    utf8,
+)
 
-MAX_JSON_DEPTH = 984
-"""Deepest nesting of brackets that is written: what a reader with Python's default recursion limit can still read."""
+__all__ = [
+    "MAX_JSON_DEPTH",
+    "build_record",
+    "canonical_json",
+    "content_digest",
+    "decode_tree",
+    "from_canonical_json",
+    "literal_text",
+    "parse_json",
+    "text_digest",
+    "unsupported",
+    "utf8",
+]
+
+# What a stack entry is when it is no value at a depth >= 0.
+_RAW, _MEMBER_START, _MEMBER_END, _SET_END = -1, -2, -3, -4
 
 
-def _type_name(value: object) -> str:
-    return f"{type(value).__module__}.{type(value).__qualname__}"
+def unsupported(value: object) -> SerializationError:
+    """The error about a value that has no canonical form."""
+    return SerializationError(f"unsupported canonical value: {type(value).__module__}.{type(value).__qualname__}")
 
 
-def literal_text(value: Any) -> str | None:
-    """The canonical JSON of a literal, or None when `value` is not one.
+@cache
+def record_frame(cls: type[Any]) -> tuple[str, tuple[tuple[str, str], ...]]:
+    """Opening text of a record, and for each of its upstream fields in key order the text before it and its name."""
+    spec = record_spec(cls)
+    names = sorted(item.name for item in spec.fields if not item.extension)
+    before = [f'{"," if index else ""}"{name}":' for index, name in enumerate(names)]
+    return f'{{"$type":"{spec.tag}","fields":{{', tuple(zip(before, names, strict=True))
+
+
+def enum_text(member: Enum) -> str:
+    """The canonical text of an enum member.
 
     Raises:
-        SerializationError: NaN or infinity.
+        SerializationError: its class is not registered.
     """
-    if value is None:
-        return "null"
-    if value is True:
-        return "true"
-    if value is False:
-        return "false"
-    kind = cast("type[Any]", type(value))
-    if kind is str:
-        return encode_basestring(value)
-    if kind is int:
-        return int.__repr__(value)
-    if kind is float:
-        if not math.isfinite(value):
-            raise SerializationError("canonical IR does not permit NaN or infinity")
-        return float.__repr__(value)
-    return None
+    spec = enum_spec_of(type(member))
+    if spec is None:
+        raise unsupported(member)
+    return f'{{"$enum":"{spec.tag}","value":{literal_text(member.value)}}}'
 
 
-def _set_sort_key(text: str) -> str:
-    return json.dumps(json.loads(text), ensure_ascii=True, sort_keys=True, separators=(",", ":"))
-
-
-def _children(value: Any) -> tuple[str, list[Any], str] | None:
-    """Opening text, parts (strings are emitted as they are when wrapped in `_Raw`) and closing text of a container."""
-    if isinstance(value, tuple):
-        return '{"$tuple":[', _comma(list(cast("tuple[Any, ...]", value))), "]}"
-    if isinstance(value, FrozenDict):
-        parts: list[Any] = []
-        for index, (key, item) in enumerate(cast("FrozenDict[Any]", value).items()):
-            parts += [_Raw(f"{',' if index else ''}[{encode_basestring(key)},"), item, _Raw("]")]
-        return '{"$map":[', parts, "]}"
-    if is_record(value):
-        spec = record_spec(cast("type[Any]", type(value)))
-        parts = []
-        names = sorted(item.name for item in spec.fields if not item.extension)
-        for index, name in enumerate(names):
-            parts += [_Raw(f'{"," if index else ""}"{name}":'), getattr(value, name)]
-        return f'{{"$type":"{spec.tag}","fields":{{', parts, "}}"
-    return None
-
-
-class _Raw(str):
-    """Text that is already canonical JSON."""
-
-    __slots__ = ()
-
-
-def _comma(items: list[Any]) -> list[Any]:
-    parts: list[Any] = []
-    for index, item in enumerate(items):
-        if index:
-            parts.append(_Raw(","))
-        parts.append(item)
-    return parts
-
-
-def canonical_json(value: Any) -> str:
+def canonical_json(value: Any, *, depth: int = 0) -> str:
     """The canonical text of a frozen value (upstream form, without extension fields).
 
-    The walk keeps its own stack, so that a deep expression is an error with a message and never exhausts Python's.
+    Args:
+        value: what to write.
+        depth: brackets that are open around the text.
 
     Raises:
         SerializationError: a value has no canonical form, NaN or infinity, or nesting beyond `MAX_JSON_DEPTH`.
     """
     out: list[str] = []
-    stack: list[tuple[Any, int]] = [(value, 0)]
+    member_starts: list[int] = []
+    sets: list[list[str]] = []
+    stack: list[tuple[Any, int]] = [(value, depth)]
     while stack:
-        item, depth = stack.pop()
-        if type(item) is _Raw:
+        item, level = stack.pop()
+        if level == _RAW:
             out.append(item)
             continue
+        if level == _MEMBER_START:
+            member_starts.append(len(out))
+            continue
+        if level == _MEMBER_END:
+            start = member_starts.pop()
+            sets[-1].append("".join(out[start:]))
+            del out[start:]
+            continue
+        if level == _SET_END:
+            out.append(f'{{"$frozenset":[{",".join(sorted(sets.pop(), key=ascii_key))}]}}')
+            continue
         text = literal_text(item)
+        if text is None and isinstance(item, (Enum, bytes)):
+            level += 1
+            text = enum_text(item) if isinstance(item, Enum) else _bytes_text(item)
         if text is not None:
+            if level > MAX_JSON_DEPTH:
+                raise too_deep()
             out.append(text)
-            continue
-        if depth > MAX_JSON_DEPTH:
-            raise SerializationError(f"canonical IR nests deeper than {MAX_JSON_DEPTH} levels")
-        if isinstance(item, Enum):
-            spec = enum_spec_of(type(item))
-            if spec is None:
-                raise SerializationError(f"unsupported canonical value: {_type_name(item)}")
-            out.append(f'{{"$enum":"{spec.tag}","value":{literal_text(item.value)}}}')
-            continue
-        if isinstance(item, bytes):
-            out.append(f'{{"$bytes":"{base64.b64encode(item).decode("ascii")}"}}')
-            continue
-        if isinstance(item, frozenset):
-            encoded = sorted((canonical_json(entry) for entry in cast("frozenset[Any]", item)), key=_set_sort_key)
-            out.append(f'{{"$frozenset":[{",".join(encoded)}]}}')
-            continue
-        found = _children(item)
-        if found is None:
-            raise SerializationError(f"unsupported canonical value: {_type_name(item)}")
-        opening, parts, closing = found
-        out.append(opening)
-        stack.append((_Raw(closing), 0))
-        stack.extend((part, depth + 2) for part in reversed(parts))
+        elif isinstance(item, frozenset):
+            if level + 2 > MAX_JSON_DEPTH:
+                raise too_deep()
+            sets.append([])
+            stack.append((None, _SET_END))
+            for member in cast("frozenset[Any]", item):
+                stack += ((None, _MEMBER_END), (member, level + 2), (None, _MEMBER_START))
+        else:
+            _push_parts(item, level, stack)
     return "".join(out)
 
 
-def utf8(text: str) -> bytes:
-    """UTF-8 bytes of canonical text.
-
-    Raises:
-        SerializationError: the text holds a lone surrogate.
-    """
-    try:
-        return text.encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise SerializationError(
-            f"text with a lone surrogate U+{ord(text[error.start]):04X} cannot be encoded"
-        ) from error
+def _bytes_text(value: bytes) -> str:
+    return f'{{"$bytes":"{base64.b64encode(value).decode("ascii")}"}}'
 
 
-def text_digest(domain: str, canonical_text: str) -> str:
-    """BLAKE2b-160 (40 hex digits) over ``domain``, a zero byte and the canonical text in UTF-8."""
-    return hashlib.blake2b(domain.encode("ascii") + b"\0" + utf8(canonical_text), digest_size=20).hexdigest()
+def _push_parts(item: Any, level: int, stack: list[tuple[Any, int]]) -> None:
+    """Push the text and the parts of a tuple, map or record, last first."""
+    deeper = level + 2
+    parts: list[tuple[Any, int]]
+    if isinstance(item, tuple):
+        parts = [('{"$tuple":[', _RAW)]
+        for index, entry in enumerate(cast("tuple[Any, ...]", item)):
+            if index:
+                parts.append((",", _RAW))
+            parts.append((entry, deeper))
+        parts.append(("]}", _RAW))
+    elif isinstance(item, FrozenDict):
+        entries = cast("Mapping[str, Any]", item)
+        parts = [('{"$map":[', _RAW)]
+        for index, (key, entry) in enumerate(entries.items()):
+            parts += ((f"{',' if index else ''}[{string_text(key)},", _RAW), (entry, level + 3), ("]", _RAW))
+        parts.append(("]}", _RAW))
+        deeper += bool(entries)
+    elif (plain := _plain_form(item)) is not item:
+        stack.append((plain, level))
+        return
+    elif is_record(item):
+        opening, fields = record_frame(cast("type[Any]", type(item)))
+        parts = [(opening, _RAW)]
+        for before, name in fields:
+            parts += ((before, _RAW), (getattr(item, name), deeper))
+        parts.append(("}}", _RAW))
+    else:
+        raise unsupported(item)
+    if deeper > MAX_JSON_DEPTH:
+        raise too_deep()
+    stack.extend(reversed(parts))
+
+
+def _plain_form(item: Any) -> Any:
+    """What a value with another form is written as (a run of ranks: as the tuple), or the value itself."""
+    form = getattr(item, "plain_form", None)
+    return item if form is None else form()
 
 
 def content_digest(value: Any, domain: str = "blueprinting") -> str:
-    """The content digest of a value in a domain; an IR's domain is ``"ir:" + schema name``."""
+    """The content digest of a value in a domain; an IR's domain is ``"ir:" + schema name``.
+
+    Raises:
+        SerializationError: the value has no canonical form.
+    """
     return text_digest(domain, canonical_json(value))
-
-
-def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in made:
-            raise SerializationError(f"duplicate canonical JSON key: {key!r}")
-        made[key] = value
-    return made
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise SerializationError(f"canonical JSON does not permit {name}")
-
-
-def _loads(text: str) -> Any:
-    try:
-        return json.loads(text, object_pairs_hook=_refuse_duplicates, parse_constant=_refuse_constant)
-    except json.JSONDecodeError as error:
-        raise SerializationError(f"invalid canonical JSON: {error.msg} at line {error.lineno}:{error.colno}") from error
-    except ValueError as error:
-        if isinstance(error, SerializationError):
-            raise
-        # int() refuses digit strings beyond sys.get_int_max_str_digits().
-        raise SerializationError(f"invalid canonical JSON: {error}") from error
-
-
-def parse_json(text: str) -> Any:
-    """Parse JSON strictly: no duplicate keys, no NaN or infinity, bounded nesting.
-
-    Raises:
-        SerializationError: with one message for whatever is wrong.
-    """
-    try:
-        return _loads(text)
-    except RecursionError:
-        return _parse_on_fresh_stack(text)
-
-
-def _parse_on_fresh_stack(text: str) -> Any:
-    # Nesting that is legal (MAX_JSON_DEPTH) may not fit above a deep caller: a new thread starts at depth zero.
-    outcome: list[Any] = []
-
-    def work() -> None:
-        try:
-            outcome.append(_loads(text))
-        except (SerializationError, RecursionError) as error:
-            outcome.append(error)
-
-    thread = threading.Thread(target=work, name="dtir-json")
-    thread.start()
-    thread.join()
-    result = outcome[0]
-    if isinstance(result, RecursionError):
-        raise SerializationError(f"invalid canonical JSON: nesting is deeper than {MAX_JSON_DEPTH} levels")
-    if isinstance(result, SerializationError):
-        raise result
-    return result
-
-
-def decode_tree(tree: Any) -> Any:
-    """The value of a parsed tagged tree.
-
-    Raises:
-        SerializationError: unknown tag, wrong keys, or a record that its constructor refuses.
-    """
-    if tree is None or isinstance(tree, (str, bool, int, float)):
-        return cast("Any", tree)
-    if isinstance(tree, list):
-        raise SerializationError("canonical arrays must use an explicit tuple or set tag")
-    node = cast("dict[str, Any]", tree)
-    keys = node.keys()
-    if keys == {"$type", "fields"}:
-        return _decode_record(node)
-    if keys == {"$tuple"}:
-        return tuple(decode_tree(item) for item in _array(node["$tuple"], "$tuple"))
-    if keys == {"$enum", "value"}:
-        return _decode_enum(node)
-    if keys == {"$map"}:
-        return _decode_map(node["$map"])
-    if keys == {"$frozenset"}:
-        return _decode_frozenset(node["$frozenset"])
-    if keys == {"$bytes"}:
-        return _decode_bytes(node["$bytes"])
-    raise SerializationError("invalid or ambiguous canonical tagged object")
-
-
-def _array(node: Any, tag: str) -> list[Any]:
-    if not isinstance(node, list):
-        raise SerializationError(f"canonical {tag} must hold an array")
-    return cast("list[Any]", node)
-
-
-def _decode_record(node: dict[str, Any]) -> Any:
-    tag, fields = node["$type"], node["fields"]
-    if not isinstance(tag, str) or not isinstance(fields, dict):
-        raise SerializationError("invalid or ambiguous canonical tagged object")
-    cls = record_class(tag)
-    if cls is None:
-        raise SerializationError(f"unknown canonical record tag: {tag!r}")
-    arguments = {name: decode_tree(item) for name, item in cast("dict[str, Any]", fields).items()}
-    extensions = {item.name for item in record_spec(cls).fields if item.extension}
-    for name in arguments:
-        if name in extensions:
-            # In the upstream format such a field does not exist.
-            refused = f"{cls.__name__}.__init__() got an unexpected keyword argument {name!r}"
-            raise SerializationError(f"invalid canonical record {tag!r}: {refused}")
-    made = build_record(cls, tag, arguments)
-    obstacle = made.upstream_obstacle() if hasattr(made, "upstream_obstacle") else None
-    if obstacle is not None:
-        raise SerializationError(f"invalid canonical record {tag!r}: {obstacle}")
-    return made
-
-
-def build_record(cls: type, tag: str, arguments: Mapping[str, Any]) -> Any:
-    """Construct a record; what its constructor refuses becomes a `SerializationError` that names the tag."""
-    try:
-        return cls(**arguments)
-    except (TypeError, ValueError) as error:
-        raise SerializationError(f"invalid canonical record {tag!r}: {error}") from error
-
-
-def _decode_enum(node: dict[str, Any]) -> Any:
-    tag, literal = node["$enum"], node["value"]
-    spec = enum_spec(tag) if isinstance(tag, str) else None
-    if spec is None:
-        raise SerializationError(f"unknown canonical enum tag: {tag!r}")
-    for member in spec.enum:
-        if type(member.value) is type(literal) and member.value == literal and member.name not in spec.extensions:
-            return member
-    raise SerializationError(f"invalid value for canonical enum {tag!r}")
-
-
-def _decode_map(node: Any) -> FrozenDict[Any]:
-    items: dict[str, Any] = {}
-    for entry in _array(node, "$map"):
-        if not isinstance(entry, list) or len(cast("list[Any]", entry)) != 2:
-            raise SerializationError("canonical $map entries must be [key, value] pairs")
-        key, value = cast("list[Any]", entry)
-        if not isinstance(key, str):
-            raise SerializationError("canonical mapping keys must be strings")
-        if key in items:
-            raise SerializationError(f"duplicate canonical mapping key: {key!r}")
-        items[key] = decode_tree(value)
-    return FrozenDict(items)
-
-
-def _decode_frozenset(node: Any) -> frozenset[Any]:
-    try:
-        return frozenset(decode_tree(item) for item in _array(node, "$frozenset"))
-    except TypeError as error:
-        raise SerializationError(f"canonical set member is not hashable: {error}") from error
-
-
-def _decode_bytes(node: Any) -> bytes:
-    if not isinstance(node, str):
-        raise SerializationError("canonical $bytes must hold base64 text")
-    try:
-        return base64.b64decode(node.encode("ascii"), validate=True)
-    except (binascii.Error, UnicodeEncodeError) as error:
-        raise SerializationError(f"canonical $bytes is not valid base64: {error}") from error
 
 
 def from_canonical_json(text: str) -> Any:
@@ -336,8 +193,4 @@ def from_canonical_json(text: str) -> Any:
     Raises:
         SerializationError: see `parse_json` and `decode_tree`.
     """
-    tree = parse_json(text)
-    try:
-        return decode_tree(tree)
-    except RecursionError as error:
-        raise SerializationError(f"invalid canonical JSON: nesting is deeper than {MAX_JSON_DEPTH} levels") from error
+    return decode_tree(parse_json(text))

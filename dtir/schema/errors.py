@@ -12,4 +12,13 @@ class SchemaError(Exception):
 
 
 class SerializationError(SchemaError, ValueError):
-    """A value has no canonical form, or a text is not the canonical form of anything."""
+    """A value has no canonical form, or a text is not the canonical form of anything.
+
+    Args:
+        message: one terse sentence.
+        hint: where exactly, or how to mend it; what a diagnostic made of this error says as its hint.
+    """
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.hint = hint

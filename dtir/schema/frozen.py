@@ -23,8 +23,8 @@ V = TypeVar("V", default=Any, covariant=True)
 def exact_key(value: Any) -> Hashable:
     """A hashable stand-in of a frozen value: equal exactly when the canonical texts are equal.
 
-    Plain `==` holds `True == 1 == 1.0` and `0.0 == -0.0`; the stand-in does not. A class with another form of the same
-    value (a run of ranks for a tuple) has a method ``exact_key``.
+    Plain `==` holds `True == 1 == 1.0` and `0.0 == -0.0`; the stand-in does not. A class whose values are another form
+    of plain ones (a run of ranks for a tuple) says so by a method ``plain_form``.
     """
     if isinstance(value, float):
         return ("float", value, math.copysign(1.0, value))
@@ -34,8 +34,9 @@ def exact_key(value: Any) -> Hashable:
         return ("tuple", *(exact_key(item) for item in cast("tuple[Any, ...]", value)))
     if isinstance(value, frozenset):
         return ("frozenset", frozenset(exact_key(item) for item in cast("frozenset[Any]", value)))
-    own = getattr(value, "exact_key", None)
-    return value if own is None else own()
+    form = getattr(value, "plain_form", None)
+    plain = value if form is None else form()
+    return value if plain is value else exact_key(plain)
 
 
 def exact_equal(left: Any, right: Any) -> bool:
@@ -165,6 +166,14 @@ def _frozen_or_none(mapping: Mapping[Any, Any]) -> FrozenDict[Any] | None:
     if not all(isinstance(key, str) for key in mapping):
         return None
     return FrozenDict(mapping)
+
+
+def frozen_map(entries: dict[str, Any]) -> FrozenDict[Any]:
+    """A `FrozenDict` of values that are frozen already, however deep they are."""
+    made: FrozenDict[Any] = FrozenDict.__new__(FrozenDict)
+    object.__setattr__(made, "_mapping", {key: entries[key] for key in sorted(entries)})
+    object.__setattr__(made, "_hash", None)
+    return made
 
 
 EMPTY_MAP: FrozenDict[Any] = FrozenDict()
