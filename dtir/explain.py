@@ -20,6 +20,7 @@ CATALOGUES: dict[str, str] = {
     "ir": "dtir.ir.codes",
     "importers": "dtir.importers.codes",
     "hlo": "dtir.importers.hlo.codes",
+    "yaml": "dtir.importers.yaml.codes",
     "cli": "dtir.cli.codes",
 }
 """The modules whose ``CODES`` are gathered, in the order of the layers. A layer that reports findings adds its own."""

@@ -37,10 +37,17 @@ def _hlo_loader() -> Loader:
     return load_hlo
 
 
+def _yaml_loader() -> Loader:
+    from dtir.importers.yaml_loader import load_yaml
+
+    return load_yaml
+
+
 LOADERS: dict[str, Callable[[], Loader]] = {
     "dtir": _snapshot_loader,
     "upstream": _snapshot_loader,
     "hlo": _hlo_loader,
+    "yaml": _yaml_loader,
 }
 """Format name to what loads its reader; readers are imported when the first input of their format comes."""
 

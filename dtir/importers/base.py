@@ -82,6 +82,7 @@ class Imported:
         digest: of the source: a snapshot's own content digest, else BLAKE2b-160 of the unpacked bytes; empty when
             nothing could be read.
         label: what to call the source: its file name without folders.
+        others: further programs of the same source, in order; only the YAML form holds several.
     """
 
     program: DistributedTaskIR | None
@@ -89,6 +90,7 @@ class Imported:
     format: str
     digest: str
     label: str
+    others: tuple[Imported, ...] = ()
 
     @property
     def ok(self) -> bool:

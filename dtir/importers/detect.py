@@ -108,7 +108,7 @@ _HLO_MODULE = re.compile(r"^HloModule\b", re.MULTILINE)
 _HLO_COMPUTATION = re.compile(
     r"(?:ENTRY\s+)?%?[\w.\-]+\s*(?:\([^\n]*\)\s*->\s*[^\n]*)?\{[^\n]*\n\s*(?:ROOT\s+)?%?[\w.\-]+\s*=\s"
 )
-_YAML_PROGRAM = re.compile(r"^schema:\s*[\"']?dtir-", re.MULTILINE)
+_YAML_PROGRAM = re.compile(r"^\{?\s*[\"']?schema[\"']?\s*:\s*[\"']?dtir-", re.MULTILINE)
 
 
 def _mlir(sample: Sample) -> bool:

@@ -1,0 +1,62 @@
+"""The keys of the authoring form, in one place.
+
+Source: the header of the corpus of faulty programs (``dtir-bug-corpus/1``). Keys marked *own* are additions that an
+upstream document needs to survive the round trip.
+"""
+
+from __future__ import annotations
+
+PROGRAM_SCHEMA = "dtir-program/1"
+CORPUS_SCHEMA = "dtir-bug-corpus/1"
+
+PROGRAM_KEYS = frozenset(
+    {"schema", "name", "mesh", "values", "tasks", "inputs", "outputs", "oracle", "issue", "limits", "assume", "bind",
+     "strict_order", "note", "symbols", "source_digest", "attributes"}
+)  # fmt: skip
+"""`symbols` (own): symbols with more than a workload name. `source_digest` (own): of the model that the program was made from;
+without it, of the document. `attributes` (own): open data of the program."""
+
+CORPUS_KEYS = frozenset(
+    {
+        "id",
+        "class",
+        "detect",
+        "source",
+        "expected_codes",
+        "also_ok",
+        "expected_dynamic",
+        "first_bad_value",
+        "fixed_variant",
+    }
+)
+"""Keys of a corpus entry that say what is expected of it; kept as attributes, read by no judge."""
+
+VALUE_KEYS = frozenset(
+    {"id", "shape", "dtype", "dims", "partial", "varying", "at", "owners", "sizes", "halo", "corners", "scale", "valid_on",
+     "local_shapes", "role", "grad_of", "replicated", "layout", "note", "uid", "lineage", "attributes"}
+)  # fmt: skip
+"""`replicated` (own): the replicated axes, where not every other axis is. `layout` (own): dims of the local array, minor to
+major. `uid`, `lineage` (own): of a program that was not written in this form."""
+
+COMMON_TASK_KEYS = frozenset(
+    {"id", "kind", "in", "out", "ranks", "deps", "effects", "pp", "sync", "intro", "note", "completes", "name", "uid", "lineage",
+     "operation", "attributes"}
+)  # fmt: skip
+"""`operation` (own): ``dialect.name`` where that is not ``core`` and the kind's own word."""
+
+KIND_KEYS: dict[str, frozenset[str]] = {
+    "local": frozenset({"op"}),
+    "collective": frozenset({"coll", "axes", "groups", "reduction", "dim", "split", "concat", "root", "root_space", "bytes",
+                             "pairs", "channel", "route", "send_splits", "recv_splits", "trim", "vector", "unpermute"}),
+    "p2p": frozenset({"src", "dst", "pairs", "channel", "bytes"}),
+    "reshard": frozenset({"op", "regions", "reduce"}),
+    "control": frozenset({"op"}),
+}  # fmt: skip
+
+COLLECTIVES = (
+    "all_reduce", "reduce_scatter", "all_gather", "all_to_all", "broadcast", "collective_permute", "moe_dispatch",
+    "moe_combine",
+)  # fmt: skip
+
+EXCHANGES = frozenset({"moe_dispatch", "moe_combine"})
+"""Collectives that exchange rows by a route: an all_to_all in the IR, told apart by the operation's name."""
