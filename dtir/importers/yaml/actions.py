@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,8 +75,11 @@ class TaskReader:
         values: Mapping[str, DistributedValue],
         symbols: Mapping[str, Symbol],
         problems: Problems,
+        declared: Collection[str],
     ) -> None:
         self.program = program
+        # Names of values that the document declares, those that could not be read among them: one cause, one finding.
+        self.declared = declared
         self.mesh = mesh
         self.values = values
         self.problems = problems
@@ -143,10 +146,10 @@ class TaskReader:
             if fields.has(key):
                 return None
             names = []
-        unknown = [name for name in names if name not in self.values]
-        for name in unknown:
-            self._unknown(fields, key, "value", name, self.values)
-        return None if unknown else [self.values[name] for name in names]
+        for name in names:
+            if name not in self.declared:
+                self._unknown(fields, key, "value", name, self.declared)
+        return None if any(name not in self.values for name in names) else [self.values[name] for name in names]
 
     def _tasks(self, fields: Fields, key: str) -> tuple[NodeId, ...]:
         names = fields.words(key) or []

@@ -80,9 +80,9 @@ class Fields:
 
     def kept(self, key: str, where: str, known: Iterable[str]) -> object:
         """The plain value of a key that means nothing here; the document is told so and nothing is lost."""
-        self._unknown(
-            Severity.WARNING, key, f"kept as attribute {where!r}, read by no rule; {suggestion(key, sorted(known))}"
-        )
+        close = did_you_mean(key, known)
+        hint = f"kept as attribute {where!r}, read by no rule" + (f"; did you mean {close}?" if close else "")
+        self._unknown(Severity.WARNING, key, hint)
         return to_plain(self.node.entries[key])
 
     def refuse(self, known: Iterable[str]) -> None:

@@ -121,9 +121,12 @@ class _Reader:
         inputs, outputs = fields.words("inputs") or [], fields.words("outputs") or []
         values = self._values(symbols, set(inputs), set(outputs))
         named = {value.name: value for value in values}
-        tasks, ids = self._tasks(named, symbols)
-        oracle = read_oracle(fields, self.name, self.mesh, named, symbols)
-        interface = [self._interface(key, names, named) for key, names in (("inputs", inputs), ("outputs", outputs))]
+        declared = declared_names(fields)
+        tasks, ids = self._tasks(named, symbols, declared)
+        oracle = read_oracle(fields, self.name, self.mesh, named, symbols, declared)
+        interface = [
+            self._interface(key, names, named, declared) for key, names in (("inputs", inputs), ("outputs", outputs))
+        ]
         issue, limits = self._issue(ids), self._limits()
         assume, bindings = fields.words("assume") or [], self._bindings()
         strict = fields.truth("strict_order") or False
@@ -211,9 +214,9 @@ class _Reader:
         return found
 
     def _tasks(
-        self, values: dict[str, DistributedValue], symbols: dict[str, Symbol]
+        self, values: dict[str, DistributedValue], symbols: dict[str, Symbol], declared: frozenset[str]
     ) -> tuple[list[DistributedTask], dict[str, NodeId]]:
-        reader = TaskReader(self.name, self.mesh, values, symbols, self.problems)
+        reader = TaskReader(self.name, self.mesh, values, symbols, self.problems, declared)
         drafts = [
             reader.draft(node, (*self.fields.path, "tasks", str(index)))
             for index, node in enumerate(self._list("tasks", "a program has at least one task"))
@@ -221,11 +224,13 @@ class _Reader:
         found = [reader.read(draft) for draft in drafts if draft is not None]
         return [task for task in found if task is not None], reader.ids
 
-    def _interface(self, key: str, names: list[str], values: dict[str, DistributedValue]) -> tuple[ValueId, ...]:
+    def _interface(
+        self, key: str, names: list[str], values: dict[str, DistributedValue], declared: frozenset[str]
+    ) -> tuple[ValueId, ...]:
         for name in names:
-            if name not in values:
+            if name not in declared:
                 self.fields.value(key, f"{key} names value {name!r}, which the document does not declare",
-                                  suggestion(name, values), "reference.unknown")  # fmt: skip
+                                  suggestion(name, declared), "reference.unknown")  # fmt: skip
         return tuple(values[name].id if name in values else value_id(self.name, name) for name in names)
 
     # -- order, limits, symbols ----------------------------------------------------------------------------------------
@@ -298,6 +303,14 @@ class _Reader:
 
 _OTHER = frozenset({"id", "fixed_variant"})
 """Keys of a corpus entry that are no statement about the program: its name, and another program."""
+
+
+def declared_names(fields: Fields) -> frozenset[str]:
+    """Names of the values that the document declares, whether or not they can be read."""
+    nodes = fields.get("values")
+    items = nodes.items if isinstance(nodes, Items) else []
+    found = [item.entries.get("id") for item in items if isinstance(item, Entries)]
+    return frozenset(item.text for item in found if isinstance(item, Scalar))
 
 
 def _steps(node: Node) -> list[list[str]] | None:

@@ -17,6 +17,7 @@ def read_oracle(
     mesh: LogicalMesh,
     values: Mapping[str, DistributedValue],
     symbols: Mapping[str, Symbol],
+    declared: frozenset[str],
 ) -> Region | None:
     """The undivided program as a region: a list of tasks, or ``{values, tasks, inputs, outputs}`` with values of its own.
 
@@ -42,7 +43,7 @@ def read_oracle(
     ]
     local = {value.name: value for value in read if value is not None}
     known = {**values, **local}
-    tasks = _tasks(own, program, mesh, known, symbols)
+    tasks = _tasks(own, program, mesh, known, symbols, declared | set(known))
     produced = [identifier for task in tasks for identifier in task.outputs]
     used = list(dict.fromkeys(identifier for task in tasks for identifier in (*task.inputs, *task.outputs)))
     by_id = {value.id: value for value in known.values()}
@@ -65,8 +66,9 @@ def _tasks(
     mesh: LogicalMesh,
     known: Mapping[str, DistributedValue],
     symbols: Mapping[str, Symbol],
+    declared: frozenset[str],
 ) -> list[DistributedTask]:
-    reader = TaskReader(program, mesh, known, symbols, own.problems)
+    reader = TaskReader(program, mesh, known, symbols, own.problems, declared)
     nodes: list[Node] = own.items("tasks") or []
     drafts = [reader.draft(item, (*own.path, "tasks", str(index)), "oracle") for index, item in enumerate(nodes)]
     found = [reader.read(draft) for draft in drafts if draft is not None]
