@@ -78,7 +78,9 @@ class CollectiveReader:
             fields.problems.error("yaml.value", "the collective has no participants", fields.path, fields.node.line,
                                   "name axes, groups or ranks")  # fmt: skip
             return None
-        return self._spec(fields, coll, participants, size, axes, members, len(inputs[0].type.shape) if inputs else 0)
+        return self._spec(
+            fields, coll, participants, size, axes, members, len(inputs[0].type.shape) if inputs else 0, attributes
+        )
 
     def _spec(
         self,
@@ -89,6 +91,7 @@ class CollectiveReader:
         axes: tuple[str, ...],
         groups: tuple[tuple[int, ...], ...],
         rank: int,
+        attributes: dict[str, Any],
     ) -> CollectiveSpecVariant | None:
         match coll:
             case "all_reduce" | "reduce_scatter":
@@ -111,6 +114,8 @@ class CollectiveReader:
                 )
             case "broadcast":
                 root, roots = self._roots(fields, participants, axes, groups)
+                if not fields.has("root"):
+                    attributes["op.root"] = None  # said, since the IR cannot leave it out
                 return Broadcast(participants, size, root, axes, groups, roots)
             case _:
                 assert coll in EXCHANGES
