@@ -12,6 +12,7 @@ from typing import Any, cast
 from dtir.ir.expr import ScalarExpr, Symbol
 from dtir.schema.diagnostics import DiagnosticBag
 from dtir.schema.frozen import FrozenDict
+from dtir.schema.opendata import member_order
 
 RESERVED_ATTRIBUTES = frozenset(
     {
@@ -54,7 +55,7 @@ def _nested(value: Any, location: tuple[str, ...]) -> list[tuple[str | None, Any
     if isinstance(value, tuple):
         items = cast("tuple[Any, ...]", value)
     elif isinstance(value, frozenset):
-        items = sorted(cast("frozenset[Any]", value), key=repr)
+        items = sorted(cast("frozenset[Any]", value), key=member_order)
     return [(None, item, (*location, str(index))) for index, item in enumerate(items)]
 
 

@@ -25,6 +25,10 @@ class IRHeader:
     feature_set: frozenset[StableName] = frozenset()
     parent_digests: tuple[ContentDigest, ...] = ()
 
+    def under(self, name: str, version: SchemaVersion) -> IRHeader:
+        """The same header for another schema."""
+        return IRHeader(name, version, self.producer_version, self.feature_set, self.parent_digests)
+
     def with_parents(self, *digests: str) -> IRHeader:
         """The same header with other parents."""
         return IRHeader(self.schema_name, self.schema_version, self.producer_version, self.feature_set, digests)

@@ -21,7 +21,7 @@ from dtir.schema.authoring import extension, record
 from dtir.schema.diagnostics import VerificationReport
 from dtir.schema.errors import SerializationError
 from dtir.schema.frozen import EMPTY_MAP, FrozenDict
-from dtir.schema.result import Checked, checked
+from dtir.schema.result import Checked, Err, Ok, checked
 
 if TYPE_CHECKING:
     from dtir.schema.migration import SchemaMigrationRegistry
@@ -30,6 +30,8 @@ T = TypeVar("T")
 
 NATIVE_SCHEMA = "dtir.distributed-task"
 NATIVE_VERSION = SchemaVersion(1, 0, 0)
+UPSTREAM_SCHEMA = "blueprinting.distributed-task"
+UPSTREAM_VERSION = SchemaVersion(0, 0, 0)
 
 
 def _default_header() -> IRHeader:
@@ -86,6 +88,11 @@ class DistributedTaskIR(_Remembered):
     bindings: FrozenDict[int | float] = extension(default=EMPTY_MAP)
     oracle: Region | None = extension(default=None)
     strict_order: bool = extension(default=False)
+
+    @classmethod
+    def upstream_defaults(cls) -> dict[str, Any]:
+        """Defaults that differ in the upstream format: its header names its own schema."""
+        return {"header": make_header(UPSTREAM_SCHEMA, UPSTREAM_VERSION)}
 
     # -- judging -----------------------------------------------------------------------------------------------
 
@@ -168,9 +175,11 @@ class DistributedTaskIR(_Remembered):
         Raises:
             SerializationError: with every finding, joined by ``"; "``.
         """
-        return cls.from_json(text).or_raise(
-            lambda error: SerializationError("; ".join(item.render() for item in error))
-        )
+        match cls.from_json(text):
+            case Ok(program):
+                return program
+            case Err(error):
+                raise SerializationError("; ".join(item.render() for item in error))
 
     @classmethod
     def load_migrated(cls, text: str, registry: SchemaMigrationRegistry | None = None) -> Checked[DistributedTaskIR]:

@@ -196,12 +196,14 @@ class SchemaMigrationRegistry:
         stack = list(self._steps)
         while stack:
             point = stack[-1]
-            following = [item for item in self._steps.get(point, {}) if item not in ways]
-            if point in ways or not following:
-                stack.pop()
-                ways.setdefault(point, sum(ways[item] for item in self._steps.get(point, {})))
-            else:
-                stack += following
+            following = self._steps.get(point, {})
+            waiting = [] if point in ways else [item for item in following if item not in ways]
+            if waiting:
+                stack += waiting
+                continue
+            stack.pop()
+            if point not in ways:
+                ways[point] = sum(ways[item] for item in following)
         return ways
 
     def _known_text(self, schema_name: str) -> str:

@@ -175,6 +175,11 @@ def record_class(tag: str) -> type | None:
     return _RECORDS_BY_TAG.get(tag)
 
 
+def record_classes(base: type) -> tuple[type, ...]:
+    """The registered records that are classes below `base`, in the order in which they were declared."""
+    return tuple(cls for cls in _TAG_BY_RECORD if issubclass(cls, base))
+
+
 def is_record(value: object) -> bool:
     """True when the class of `value` is a registered record."""
     return type(value) in _TAG_BY_RECORD
