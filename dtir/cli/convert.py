@@ -48,12 +48,13 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         help="where to write; - is standard output; a name that ends in .gz is packed",
     )
     parser.add_argument("--to", choices=tuple(WRITERS), default="native", help="format to write (default: native)")
+    parser.add_argument("--program", metavar="NAME", help="which program, of a file that holds several")
     add_format(parser, "text", "json")
 
 
 def _run(options: argparse.Namespace, console: Console) -> int:
     from dtir.cli import render_json, render_text
-    from dtir.cli.inputs import load_each
+    from dtir.cli.inputs import load_one
     from dtir.cli.writing import write
 
     to_stdout = options.output == "-"
@@ -63,7 +64,7 @@ def _run(options: argparse.Namespace, console: Console) -> int:
             "the converted program and the report cannot both go to standard output",
             hint="give -o a file name",
         )
-    imported = next(loaded for _, loaded in load_each([options.file], console))
+    imported = load_one(options.file, options.program, console)
     if imported.program is None:
         raise Failure(imported.diagnostics)
     found: list[Diagnostic] = list(imported.diagnostics)

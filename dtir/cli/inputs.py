@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from dtir.cli.command import Console, failure
 from dtir.cli.progress import Progress
@@ -13,6 +14,8 @@ from dtir.schema.diagnostics import Diagnostic
 def load_each(files: Sequence[str], console: Console) -> Iterator[tuple[str, Imported]]:
     """Load files one after the other, each when it is asked for, with a progress line.
 
+    A file that holds several programs gives each of them, named ``FILE#PROGRAM``.
+
     Raises:
         Failure: standard input is named twice.
     """
@@ -21,7 +24,31 @@ def load_each(files: Sequence[str], console: Console) -> Iterator[tuple[str, Imp
     with Progress(console, len(files)) as progress:
         for name in files:
             progress.step(name)
-            yield name, load_path(name)
+            loaded = load_path(name)
+            if not loaded.others:
+                yield name, loaded
+                continue
+            for one in (replace(loaded, others=()), *loaded.others):
+                yield f"{name}#{one.label.rpartition('#')[2]}", one
+
+
+def load_one(name: str, chosen: str | None, console: Console) -> Imported:
+    """The one program of a file, or the chosen one of several.
+
+    Raises:
+        Failure: the file holds several programs and none, or an unknown one, was chosen.
+    """
+    loaded = dict(load_each([name], console))
+    if len(loaded) == 1 and chosen is None:
+        return next(iter(loaded.values()))
+    names = {key.rpartition("#")[2]: one for key, one in loaded.items()} if len(loaded) > 1 else {}
+    if chosen in names:
+        return names[chosen]
+    shown = ", ".join(list(names)[:10]) + (f", ... ({len(names)} in all)" if len(names) > 10 else "")
+    if not names:
+        raise failure("cli.usage", f"{name} holds one program", hint="leave --program out")
+    asked = "holds several programs" if chosen is None else f"holds no program {chosen!r}"
+    raise failure("cli.usage", f"{name} {asked}", hint=f"name one with --program: {shown}")
 
 
 def merged(first: Iterable[Diagnostic], further: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:

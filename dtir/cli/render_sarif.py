@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from dtir.cli.places import text_place
 from dtir.explain import explain
 from dtir.schema.diagnostics import Diagnostic, Severity
 
@@ -50,7 +51,12 @@ def report(judged: Sequence[Judged], *, version: str) -> dict[str, Any]:
     """
     codes = list(dict.fromkeys(item.code for one in judged for item in one.diagnostics))
     places = {code: index for index, code in enumerate(codes)}
-    failures = [_notification(one, item) for one in judged if not one.readable for item in one.diagnostics]
+    failures = [
+        _notification(one, position, item)
+        for position, one in enumerate(judged)
+        if not one.readable
+        for item in one.diagnostics
+    ]
     run: dict[str, Any] = {
         "tool": {
             "driver": {
@@ -92,7 +98,12 @@ def _rule(code: str) -> dict[str, Any]:
 
 
 def _location(one: Judged, position: int, path: Sequence[str]) -> dict[str, Any]:
-    location: dict[str, Any] = {"physicalLocation": {"artifactLocation": {"uri": uri(one.name), "index": position}}}
+    physical: dict[str, Any] = {"artifactLocation": {"uri": uri(one.name), "index": position}}
+    place = text_place(path)
+    if place:
+        column = {} if place.column is None else {"startColumn": place.column}
+        return {"physicalLocation": {**physical, "region": {"startLine": place.line, **column}}}
+    location: dict[str, Any] = {"physicalLocation": physical}
     if path:
         location["logicalLocations"] = [{"name": path[-1], "fullyQualifiedName": ".".join(path), "kind": "member"}]
     return location
@@ -122,10 +133,10 @@ def _result(one: Judged, position: int, item: Diagnostic, rule: int) -> dict[str
     return result
 
 
-def _notification(one: Judged, item: Diagnostic) -> dict[str, Any]:
+def _notification(one: Judged, position: int, item: Diagnostic) -> dict[str, Any]:
     return {
         "descriptor": {"id": item.code},
         "level": _LEVELS[item.severity],
         "message": _message(item),
-        "locations": [{"physicalLocation": {"artifactLocation": {"uri": uri(one.name)}}}],
+        "locations": [_location(one, position, item.path)],
     }

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from dtir.analysis.groups import AxisFibres, Group, Groups
 from dtir.analysis.summary import CollectiveRow, Summary
+from dtir.cli.places import place_text
 from dtir.cli.terminal import PLAIN, Style, count, printable, size_text, table
 from dtir.ir.ranks import RankRange
 from dtir.schema.catalogue import CodeEntry
@@ -23,7 +24,7 @@ MEMBERS_SHOWN = 8
 
 def finding(item: Diagnostic, style: Style = PLAIN) -> list[str]:
     """One finding: the line that counts first, then what it concerns and what to do."""
-    where = ".".join(item.path)
+    where = place_text(item.path)
     head = f"{style.severity(item.severity, item.severity.value)} [{item.code}] {printable(item.message)}"
     lines = [head]
     if where:
@@ -31,7 +32,7 @@ def finding(item: Diagnostic, style: Style = PLAIN) -> list[str]:
     if item.subject:
         lines.append(f"    concerns {printable(', '.join(item.subject))}")
     lines.extend(
-        f"    {printable(related.label)}: {printable('.'.join(related.path) or '<root>')}" for related in item.related
+        f"    {printable(related.label)}: {printable(place_text(related.path) or '<root>')}" for related in item.related
     )
     if item.hint:
         lines.append(f"    hint: {printable(item.hint)}")

@@ -38,8 +38,10 @@ def _run(options: argparse.Namespace, console: Console) -> int:
     from dtir.cli.inputs import load_each, merged
 
     codes: list[int] = []
+    names: list[str] = []
     results: list[JSON] = []
     for name, imported in load_each(options.files, console):
+        names.append(name)
         program = imported.program
         if program is None:
             codes.append(FAILED)
@@ -55,7 +57,7 @@ def _run(options: argparse.Namespace, console: Console) -> int:
             console.out.write(("\n" if OK in codes or FINDINGS in codes else "") + "\n".join(lines) + "\n")
         codes.append(FINDINGS if has_errors(found) else OK)
     if options.format == "json":
-        console.out.write(render_json.text(render_json.per_file(options.files, results)))
+        console.out.write(render_json.text(render_json.per_file(names, results)))
     return worst(codes)
 
 

@@ -61,7 +61,7 @@ def _run(options: argparse.Namespace, console: Console) -> int:
         console.out.write(render_json.text(render_sarif.report(judged, version=__version__)))
     elif options.format == "json":
         results = [render_json.verified(one.diagnostics) for one in judged]
-        console.out.write(render_json.text(render_json.per_file(options.files, results)))
+        console.out.write(render_json.text(render_json.per_file([one.name for one in judged], results)))
     return worst(codes)
 
 

@@ -25,11 +25,12 @@ class Limits:
 
     Args:
         size_bytes: bytes of one input, counted after decompression (a small ``.gz`` may unpack to any size).
-        json_depth: brackets open at once in JSON text. Upstream's own reader stops at 1,000 levels.
+        json_depth: brackets open at once in JSON text. A reader may set itself a lower limit (snapshots nest 984 levels
+            at most); this one keeps a file of nothing but brackets from being read at all.
     """
 
     size_bytes: int = 512 * 1024 * 1024
-    json_depth: int = 1000
+    json_depth: int = 10_000
 
     def __post_init__(self) -> None:
         for name in ("size_bytes", "json_depth"):

@@ -95,7 +95,8 @@ def _envelope(tag: str) -> Recogniser:
 
 
 def _native(sample: Sample) -> bool:
-    return (sample.keys.get("schema") or "").startswith("dtir.")
+    # Keys are written in order, so that the schema stands behind a payload of any size.
+    return (sample.keys.get("schema") or "").startswith("dtir.") or sample.has_keys("digest", "payload")
 
 
 # ----------------------------------------------------------------------------------------------------- text formats

@@ -90,6 +90,19 @@ def test_a_name_cannot_smuggle_in_a_link() -> None:
     assert run["results"][0]["message"]["text"] == r"value \[click\](http://example.invalid) is wrong"
 
 
+def test_a_place_in_a_text_is_a_region() -> None:
+    run = made(
+        Judged(
+            "a.hlo",
+            [Diagnostic("hlo.syntax", "no", ("line", "3", "column", "14")), Diagnostic("a.b", "no", ("line", "7"))],
+        )
+    )
+    first, second = (result["locations"][0] for result in run["results"])
+    assert first["physicalLocation"]["region"] == {"startLine": 3, "startColumn": 14}
+    assert second["physicalLocation"]["region"] == {"startLine": 7}
+    assert "logicalLocations" not in first
+
+
 @pytest.mark.parametrize(("name", "wanted"), [("a b.json", "a%20b.json"), ("dir/x.json", "dir/x.json"), ("-", "-")])
 def test_relative_paths_are_uri_references(name: str, wanted: str) -> None:
     assert uri(name) == wanted

@@ -40,6 +40,8 @@ def name_of(data: bytes) -> str:
         (b"\x07\x0a\x050.0.4", "chakra"),
         (b"\xda\xd0\x01\x12\x1d\x0a\x06schema\xea\x01\x121.0.2", "chakra"),
         (b"x\n\x05hello", "unknown"),
+        (b'{"schema": "dtir.distributed-task", "version": "1.0.0"}', "dtir"),
+        (b'{"digest":"00","payload":{"x":"' + b"y" * 3 * HEAD_BYTES + b'"},"schema":"dtir.distributed-task"}', "dtir"),
         (b'{"traceEvents": [], "displayTimeUnit": "ms"}', "kineto"),
         (b'{"schema": "1.0.1", "nodes": [{}]}', "pytorch-et"),
         (b"schema: dtir-program/1\nname: x\n", "yaml"),
