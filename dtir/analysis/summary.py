@@ -190,9 +190,18 @@ def _row(
 
 
 def source_of(task: DistributedTask) -> str | None:
-    """Where a task comes from, as its importer noted it: ``file:line``, else the operation's name in the source."""
-    file, line = task.attributes.get("source_file"), task.attributes.get("source_line")
-    if isinstance(file, str) and file:
-        return f"{file}:{line}" if isinstance(line, int) else file
-    name = task.attributes.get("op_name")
-    return name if isinstance(name, str) and name else None
+    """Where a task comes from, as its importer noted it: the operation's name in the source, and its file and line.
+
+    >>> from dtir.ir import Control, Lineage, NodeId, OperationName
+    >>> from dtir.schema import FrozenDict
+    >>> noted = FrozenDict({"op_name": "jit(f)/psum", "source": "model.py:64"})
+    >>> task = DistributedTask(NodeId.new(), Control(), OperationName("core", "x"), (0,), (), (), (), Lineage.root(), attributes=noted)
+    >>> source_of(task)
+    'jit(f)/psum (model.py:64)'
+    """
+    name, place = (_text(task.attributes.get(key)) for key in ("op_name", "source"))
+    return f"{name} ({place})" if name and place else name or place
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None

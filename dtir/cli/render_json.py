@@ -6,6 +6,7 @@ Text outside ASCII is escaped: a terminal shows JSON too, and names in it are un
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -18,9 +19,14 @@ from dtir.schema.diagnostics import Diagnostic, Severity
 JSON = dict[str, Any]
 
 
+# Strings hold no line feed in JSON text, so that this never touches one.
+_NUMBERS = re.compile(r"\[\n\s+(-?\d+(?:,\n\s+-?\d+)*)\n\s+\]")
+
+
 def text(value: object) -> str:
-    """A value as JSON text, ending with a line feed."""
-    return json.dumps(value, indent=2, ensure_ascii=True, allow_nan=False) + "\n"
+    """A value as JSON text, ending with a line feed; a list of whole numbers (the ranks of a group) stands on one line."""
+    spread = json.dumps(value, indent=2, ensure_ascii=True, allow_nan=False)
+    return _NUMBERS.sub(lambda found: f"[{' '.join(found[1].split())}]", spread) + "\n"
 
 
 def per_file(names: Sequence[str], results: Sequence[JSON]) -> JSON:

@@ -86,9 +86,9 @@ def test_a_collective_without_values_has_no_dtype() -> None:
     [
         ({}, None),
         ({"op_name": "f/x"}, "f/x"),
-        ({"op_name": "f/x", "source_file": "a.py", "source_line": 3}, "a.py:3"),
-        ({"source_file": "a.py"}, "a.py"),
-        ({"op_name": ""}, None),
+        ({"op_name": "f/x", "source": "a.py:3"}, "f/x (a.py:3)"),
+        ({"source": "a.py:3"}, "a.py:3"),
+        ({"op_name": "", "source": 3}, None),
     ],
 )
 def test_where_a_task_comes_from(attributes: dict[str, object], source: str | None) -> None:

@@ -100,3 +100,11 @@ def test_the_text_is_safe_on_a_terminal_and_reads_back() -> None:
     assert "\x1b" not in text
     assert json.loads(text) == value
     assert text.endswith("}\n")
+
+
+def test_the_ranks_of_a_group_stand_on_one_line() -> None:
+    value = {"groups": [[0, 1, 2], [-3], []], "text": "[\n  1,\n  2\n]", "mixed": [1, None]}
+    text = render_json.text(value)
+    assert "[0, 1, 2]" in text
+    assert "[-3]" in text
+    assert json.loads(text) == value
