@@ -45,6 +45,9 @@ def copy(tmp_path: Path) -> Path:
         ("dtir/analysis/summary.py", "import bokeh.plotting", "dtir is headless"),
         ("dtir/ir/graph_.py", "def f():\n    import cupy", "back ends stay in the module that needs them"),
         ("dtir/newlayer/__init__.py", "", "imports go one way"),
+        ("dtir/cli/show.py", "from dtir_app.serve import serve", "dtir is headless"),
+        ("app/dtir_app/frames/extra_.py", "import bokeh.models", "frames draw nothing"),
+        ("app/dtir_app/views/extra_.py", "from dtir.ir import NodeId", "views know no IR"),
     ],
 )
 def test_a_forbidden_import_is_found(copy: Path, file: str, line: str, said: str) -> None:

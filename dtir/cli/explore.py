@@ -64,6 +64,8 @@ def _run(options: argparse.Namespace, console: Console) -> int:
             what = "is a folder" if path.is_dir() else "does not exist"
             code = "input.directory" if path.is_dir() else "input.not_found"
             raise failure(code, f"{path} {what}", hint="name files, or use the bundled gallery without any")
+    if options.root is not None and not options.root.is_dir():
+        raise failure("input.not_found", f"--root {options.root} is no folder", hint="name a folder with programs")
     serve = _serve()
     try:
         serve(files, host=options.host, port=options.port, open_browser=not options.no_browser, root=options.root)

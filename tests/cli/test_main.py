@@ -95,6 +95,12 @@ def test_explore_of_what_is_no_file(run: Run, tmp_path: Path, name: str, code: s
     assert f"[{code}]" in done.err
 
 
+def test_explore_with_a_root_that_is_no_folder(run: Run, tmp_path: Path) -> None:
+    done = run("explore", "--root", tmp_path / "no")
+    assert done.code == 2
+    assert "is no folder" in done.err
+
+
 def command(*argv: object, **options: object) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         [sys.executable, "-m", "dtir", *map(str, argv)],
