@@ -1,9 +1,12 @@
 """Open, verify and explore distributed tensor programs: the public names of the IR and of its findings.
 
-Reading files is `dtir.importers`, facts about a program `dtir.analysis`, the command line `dtir.cli`.
+Reading files is `dtir.importers`, facts about a program `dtir.analysis`, the command line `dtir.cli`. The loaders are
+here too (`load_path`, `load_bytes`); their module is imported when the first of them is used.
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from dtir._version import __version__
 from dtir.ir import (
@@ -82,6 +85,7 @@ from dtir.ir import (
     PipelineSlot,
     PointToPoint,
     PrimitiveInvocation,
+    ProgramBuilder,
     ProgramSemantic,
     QueueId,
     RankRange,
@@ -89,6 +93,7 @@ from dtir.ir import (
     ReduceScatter,
     ReductionKind,
     Region,
+    RegionBuilder,
     RegionId,
     ReplicaParallel,
     Reshard,
@@ -159,6 +164,9 @@ from dtir.schema import (
     Severity,
     VerificationReport,
 )
+
+if TYPE_CHECKING:
+    from dtir.importers import load_bytes, load_path
 
 __all__ = [
     "EMPTY_SEMANTIC",
@@ -243,6 +251,7 @@ __all__ = [
     "PipelineSlot",
     "PointToPoint",
     "PrimitiveInvocation",
+    "ProgramBuilder",
     "ProgramSemantic",
     "QueueId",
     "RankRange",
@@ -250,6 +259,7 @@ __all__ = [
     "ReduceScatter",
     "ReductionKind",
     "Region",
+    "RegionBuilder",
     "RegionId",
     "ReplicaParallel",
     "Reshard",
@@ -300,6 +310,8 @@ __all__ = [
     "free_symbols",
     "is_content_digest",
     "is_known_target_dialect",
+    "load_bytes",
+    "load_path",
     "make_collective_spec",
     "make_header",
     "maximum",
@@ -312,3 +324,12 @@ __all__ = [
     "verify_ordered_dag",
     "verify_unique_ids",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # Importers are many and `import dtir` is quick: they are loaded when asked for.
+    if name in {"load_bytes", "load_path"}:
+        from dtir import importers
+
+        return getattr(importers, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

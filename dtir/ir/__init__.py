@@ -5,6 +5,7 @@ Importing it registers every record that may stand in a snapshot.
 
 from __future__ import annotations
 
+from dtir.ir.builder import ProgramBuilder, RegionBuilder
 from dtir.ir.collectives import (
     AllGather,
     AllReduce,
@@ -219,6 +220,7 @@ __all__ = [
     "PipelineSlot",
     "PointToPoint",
     "PrimitiveInvocation",
+    "ProgramBuilder",
     "ProgramSemantic",
     "QueueId",
     "RankRange",
@@ -226,6 +228,7 @@ __all__ = [
     "ReduceScatter",
     "ReductionKind",
     "Region",
+    "RegionBuilder",
     "RegionId",
     "ReplicaParallel",
     "Reshard",

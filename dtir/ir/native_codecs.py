@@ -91,7 +91,7 @@ class AnyIdCodec:
             raise expected(self.kinds, node, path)
         prefix, _, digits = node.partition(":")
         for cls in record_classes(StableId):
-            if cast("Any", cls).PREFIX == prefix:
+            if prefix == cast("Any", cls).PREFIX:
                 return IdCodec(cls).read(digits, session, path)
         raise PlainError(path, f"expected an identifier such as node:..., got {shown(node)}")
 

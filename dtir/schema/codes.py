@@ -23,6 +23,15 @@ CODES: tuple[CodeEntry, ...] = (
         "convert it with the version that wrote it, or register a migration",
     ),
     CodeEntry(
+        "serialization.upstream",
+        "The program uses something that the upstream format has no place for: a field, task body, collective, "
+        "enumeration value or record of dtir's own, or nesting beyond what its reader opens. Leaving it out would make "
+        "another program of it.",
+        'to_upstream_json() of a value with ShardingSpec(..., partial=Partial(("tp",), SUM))',
+        "the same program in the native form, or lowered to what the upstream format holds",
+        "write the native form, or lower the program first",
+    ),
+    CodeEntry(
         "serialization.unsupported",
         "The program holds something that no snapshot can: an object of a foreign class, NaN or infinity, text that is "
         "no Unicode, or nesting without end. It works in memory and has no digest, so it cannot be compared or saved.",
