@@ -20,6 +20,7 @@ CATALOGUES: dict[str, str] = {
     "ir": "dtir.ir.codes",
     "importers": "dtir.importers.codes",
     "hlo": "dtir.importers.hlo.codes",
+    "value": "dtir.verify.value.codes",
     "yaml": "dtir.importers.yaml.codes",
     "cli": "dtir.cli.codes",
 }

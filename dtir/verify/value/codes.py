@@ -1,0 +1,27 @@
+"""The codes of the value-level judge that are no verdict: what it did not judge, and why. The verdicts are in the verifier's table."""
+
+from __future__ import annotations
+
+from dtir.schema.catalogue import CodeEntry
+from dtir.schema.diagnostics import Severity
+
+CODES: tuple[CodeEntry, ...] = (
+    CodeEntry(
+        "value.skipped",
+        "The program cannot be run on numbers here: a symbol has no value, or the smallest run of it would need more memory than the "
+        "judge spends. Nothing is said about its values.",
+        "shape: [B, 8] without bind",
+        "bind: {B: 16}",
+        "bind the symbols, or judge a smaller program of the same shape",
+        Severity.INFO,
+    ),
+    CodeEntry(
+        "value.unknown",
+        "An operator is not known, or its parameters do not fit it, so that nobody can say what its result should be. Nothing is concluded "
+        "about that value or what depends on it.",
+        "{kind: local, op: my_kernel, in: [x], out: [y]}",
+        "register_op(OpDef('my_kernel', ...), dialect='core')",
+        "register the operator, or mend its parameters",
+        Severity.INFO,
+    ),
+)
