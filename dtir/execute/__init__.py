@@ -1,0 +1,1 @@
+"""Executing programs and comparing what was measured with what was planned."""
