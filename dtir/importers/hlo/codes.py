@@ -209,10 +209,10 @@ _DEVICES: tuple[CodeEntry, ...] = (
     ),
     CodeEntry(
         "hlo.pairs",
-        "Source and target pairs are not pairs of ids, or an id is a source or a target twice.",
-        "source_target_pairs={{0,1},{2,1}}",
+        "Source and target pairs are not pairs of ids.",
+        "source_target_pairs={{0,1,2}}",
         "source_target_pairs={{0,1},{1,2}}",
-        "every id is at most once a source and once a target",
+        "list a source and a target in every pair",
     ),
     CodeEntry(
         "hlo.unknown_axis",
@@ -238,8 +238,8 @@ _DEVICES: tuple[CodeEntry, ...] = (
     CodeEntry(
         "hlo.device_ids",
         "The device list of a mesh is not a permutation of its positions.",
-        "mesh['x'=2], device_ids=([2]0,0)",
-        "mesh['x'=2], device_ids=([2]1,0)",
+        "mesh['x'=2], device_ids=(0,0)",
+        "mesh['x'=2], device_ids=(1,0)",
         "list every device once",
     ),
     CodeEntry(
@@ -258,4 +258,56 @@ _DEVICES: tuple[CodeEntry, ...] = (
     ),
 )
 
-CODES: tuple[CodeEntry, ...] = (*_TEXT, *_REFERENCES, *_SHAPES, *_DEVICES)
+_PROGRAMS: tuple[CodeEntry, ...] = (
+    CodeEntry(
+        "hlo.omitted",
+        "A text with very many faults: those beyond the first thousand are counted, not listed.",
+        "a file of noise between two instructions",
+        "the module as the compiler printed it",
+        "repair the faults that are listed and read it again",
+    ),
+    CodeEntry(
+        "hlo.unbounded_dim",
+        "A dim has neither a size nor a bound, so that nothing can be said about bytes or shards.",
+        "f32[?,4]",
+        "f32[<=8,4]",
+        "give the dim a bound, or import a module that was compiled for fixed sizes",
+    ),
+    CodeEntry(
+        "hlo.device_count_inferred",
+        "The header does not say for how many devices the module is. The number is taken from the ids that occur in replica "
+        "groups, source and target pairs and shardings: there are at least so many.",
+        "HloModule m  with replica_groups={{0,1,2,3}}",
+        "HloModule m, num_partitions=4  with replica_groups={{0,1,2,3}}",
+        "state num_partitions= or replica_count= in the HloModule line",
+        Severity.WARNING,
+    ),
+    CodeEntry(
+        "hlo.unreachable",
+        "Computations that the entry does not use, directly or through others, never run and are not part of the program.",
+        "f {...} g {...} ENTRY e { ROOT c = call(), to_apply=f }",
+        "f {...} ENTRY e { ROOT c = call(), to_apply=f }",
+        "mark the computation in question ENTRY to see it",
+        Severity.INFO,
+    ),
+    CodeEntry(
+        "hlo.per_rank",
+        "After the SPMD partitioner a shape is what one device holds, and the text does not say how the parts belong "
+        "together. Such values vary along every axis; parameters of the entry keep their sharding.",
+        "p = f32[2,8] parameter(0), sharding={devices=[4,1]<=[4]}  then  n = f32[2,8] negate(p)",
+        "infer mode may derive that n is split as p is; that is a result, not what the text says",
+        "verify in infer mode to see derived layouts",
+        Severity.INFO,
+    ),
+    CodeEntry(
+        "hlo.unpartitioned",
+        "Before the SPMD partitioner shapes are global and shardings are wishes: the communication between two layouts is "
+        "not in the text yet.",
+        "the dump before spmd-partitioning",
+        "the dump right after it",
+        "import the dump made right after spmd-partitioning to see the communication",
+        Severity.INFO,
+    ),
+)
+
+CODES: tuple[CodeEntry, ...] = (*_TEXT, *_REFERENCES, *_SHAPES, *_DEVICES, *_PROGRAMS)

@@ -10,6 +10,7 @@ from dtir.importers.hlo.attributes import Frontend, Pairs
 from dtir.importers.hlo.groups import Devices, ExplicitGroups, GroupMode, IotaGroups, MeshGroups, group_mode
 from dtir.importers.hlo.meshes import Iota, Mesh
 from dtir.importers.hlo.opcodes import COLLECTIVES
+from dtir.importers.hlo.shapes import TupleShape
 from dtir.importers.hlo.shardings import Maximal, Named, Sharding, Tiled, TupleSharding, Uniform
 from dtir.importers.hlo.syntax import Computation, HloModule, Instruction
 
@@ -53,7 +54,7 @@ def count_devices(module: HloModule, computations: Iterable[Computation]) -> Dev
                 continue
             before = (need_replicas, need_partitions, need_ranks)
             if base_opcode(instruction.opcode) in COLLECTIVES:
-                highest = _highest_id(instruction)
+                highest = max(_highest_id(instruction), _implied_count(instruction, computation) - 1)
                 match mode_of(instruction):
                     case GroupMode.REPLICAS | GroupMode.REPLICAS_ALL_PARTITIONS:
                         need_replicas = max(need_replicas, highest + 1)
@@ -71,7 +72,8 @@ def count_devices(module: HloModule, computations: Iterable[Computation]) -> Dev
         replicas = need_replicas
     if stated_partitions is None:
         partitions = max(need_partitions, -(-need_ranks // replicas))
-    inferred = (replicas, partitions) != (max(stated_replicas or 1, 1), max(stated_partitions or 1, 1))
+    stated = max(stated_partitions or 1, 1, *(mesh.count for mesh in sdy_meshes(module).values()))
+    inferred = (replicas, partitions) != (max(stated_replicas or 1, 1), stated)
     return DeviceCount(Devices(replicas, partitions), inferred, offset)
 
 
@@ -91,6 +93,30 @@ def _highest_id(instruction: Instruction) -> int:
         if ids is not None and not isinstance(ids, Iota):
             highest = max(highest, max(ids, default=-1))
     return highest
+
+
+def _implied_count(instruction: Instruction, computation: Computation) -> int:
+    """How many take part in a gather or scatter of everybody, from how much its dim grows or shrinks; 0 if unknown."""
+    groups = instruction.attributes.get("replica_groups")
+    opcode = base_opcode(instruction.opcode)
+    if (isinstance(groups, ExplicitGroups) and groups.groups) or isinstance(groups, (IotaGroups, MeshGroups)):
+        return 0
+    if opcode not in ("all-gather", "reduce-scatter") or not instruction.operands:
+        return 0
+    source = next((i for i in computation.instructions if i.name == instruction.operands[0]), None)
+    dims = instruction.ints("dimensions")
+    if source is None or not dims or dims[0] < 0:
+        return 0
+    result = instruction.shape
+    if opcode != instruction.opcode and isinstance(result, TupleShape) and len(result.elements) > 1:
+        result = result.elements[1]
+    before, after = source.shape.leaves()[:1], result.leaves()[:1]
+    if not before or not after or max(len(before[0].dims), len(after[0].dims)) <= dims[0]:
+        return 0
+    small, large = before[0].dims[dims[0]], after[0].dims[dims[0]]
+    if opcode == "reduce-scatter":
+        small, large = large, small
+    return large // small if small > 0 and large % small == 0 else 0
 
 
 def sharding_devices(sharding: Sharding) -> int:

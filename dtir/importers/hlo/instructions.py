@@ -156,8 +156,8 @@ class InstructionReader:
         self, arguments: str, at: int, is_flat: bool, scope: Mapping[str, Instruction], broken: set[str]
     ) -> tuple[str, ...]:
         if is_flat:
-            names = [part.strip(" \t\r\n%") for part in arguments.split(",")]
-            if all(name in scope for name in names):
+            names = arguments.replace(", %", ", ").removeprefix("%").split(", ")  # as printed
+            if all(map(scope.__contains__, names)):
                 return tuple(names)
             if not arguments.strip():
                 return ()

@@ -13,6 +13,9 @@ import re
 from dtir.importers.hlo.lexing import HloSyntaxError, strip_comments
 from dtir.importers.hlo.meshes import shorten
 
+MAX_DIGITS = 1_000
+"""Longest text of one value that is read."""
+
 _NUMBER = r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|inf|nan(?:\(0x[0-9a-fA-F]+\))?)"
 _SCALAR = rf"(?:{_NUMBER}|true|false|\(\s*{_NUMBER}\s*,\s*{_NUMBER}\s*\))"
 _VALUE = re.compile(_SCALAR, re.ASCII)
@@ -37,6 +40,8 @@ def parse_literal(text: str, count: int) -> tuple[str, ...]:
     filler = _VALUE.sub("", body)
     if _FILLER.fullmatch(filler) is None:
         raise HloSyntaxError(f"'{shorten(text.strip())}' is not a constant", 0, "hlo.literal")
+    if any(len(value) > MAX_DIGITS for value in values):
+        raise HloSyntaxError(f"a value of the constant has more than {MAX_DIGITS} characters", 0, "hlo.literal")
     if len(values) != count and (len(values) != 1 or "{" in body):
         raise HloSyntaxError(f"constant has {len(values)} values, its shape {count} elements", 0, "hlo.literal")
     return tuple(values)

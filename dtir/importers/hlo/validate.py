@@ -44,8 +44,11 @@ class _Checker:
         self.problems = problems
         self.async_users: dict[str, str] = {}
         self.parameters: dict[str, tuple[Instruction, ...]] = {}
+        self.bounded: set[int] = set()
+        self.bound: dict[str, tuple[Computation, int]] = {}
 
     def computation(self, computation: Computation) -> None:
+        self.bound = {}
         scope: dict[str, Instruction] = {}
         for instruction in computation.instructions:
             self._instruction(instruction, scope)
@@ -64,6 +67,8 @@ class _Checker:
 
     def _instruction(self, instruction: Instruction, scope: Mapping[str, Instruction]) -> None:
         opcode = instruction.opcode
+        if id(instruction.shape) not in self.bounded:
+            self._bounded(instruction)
         if opcode not in KNOWN:
             message = f"opcode '{opcode}' is not known; it is kept as an opaque local task"
             self.problems.warning("hlo.unknown_opcode", message, instruction.offset)
@@ -94,7 +99,10 @@ class _Checker:
             case "call" | "fusion":
                 self._call(instruction, shapes)
             case "async-start":
-                self._async_start(instruction)
+                self._async_start(instruction, shapes)
+            case "async-update":
+                self._done(instruction, scope)
+                self._bind(instruction, instruction.operands[0] if shapes else "", shapes[1:])
             case "send" | "recv":
                 self._peer(instruction)
             case _ if opcode in _DONE_OF:
@@ -103,6 +111,13 @@ class _Checker:
                 self._collective(instruction, shapes)
             case _:
                 pass
+
+    def _bounded(self, instruction: Instruction) -> None:
+        """Every dim has a size or a bound. Equal shapes are mostly one object, which the module keeps alive."""
+        self.bounded.add(id(instruction.shape))
+        for leaf in instruction.shape.leaves():
+            if min(leaf.dims, default=0) < 0:
+                self._error("hlo.unbounded_dim", instruction, f"{leaf.text()} has a dim without size or bound")
 
     def _error(self, code: str, instruction: Instruction, message: str) -> None:
         self.problems.error(code, f"'{instruction.name}': {message}", instruction.offset)
@@ -134,9 +149,7 @@ class _Checker:
             self._same(instruction, computation.root.shape, result, "the result", f"the root of '{computation.name}'")
 
     def _arguments(self, instruction: Instruction, computation: Computation, shapes: list[Shape]) -> bool:
-        parameters = self.parameters.get(computation.name)
-        if parameters is None:
-            parameters = self.parameters[computation.name] = computation.parameters()
+        parameters = self._parameters_of(computation)
         if len(parameters) != len(shapes):
             message = f"passes {len(shapes)} operands to '{computation.name}', which takes {len(parameters)}"
             self._error("hlo.operand_count", instruction, message)
@@ -180,11 +193,37 @@ class _Checker:
         key = "calls" if instruction.opcode == "fusion" or not instruction.names("to_apply") else "to_apply"
         self._enter(instruction, key, shapes, instruction.shape)
 
-    def _async_start(self, instruction: Instruction) -> None:
+    def _bind(self, instruction: Instruction, source: str, shapes: list[Shape]) -> None:
+        """An asynchronous computation takes its operands at the start or later, at updates, in order."""
+        found = self.bound.get(source)
+        if found is None:
+            return
+        computation, before = found
+        parameters = self._parameters_of(computation)
+        if before + len(shapes) > len(parameters):
+            message = f"passes {before + len(shapes)} operands to '{computation.name}', which takes {len(parameters)}"
+            self._error("hlo.operand_count", instruction, message)
+            return
+        self.bound[instruction.name] = computation, before + len(shapes)
+        for parameter, shape in zip(parameters[before:], shapes, strict=False):
+            other = f"parameter {parameter.number} of '{computation.name}'"
+            if not self._same(instruction, parameter.shape, shape, "operand", other):
+                return
+
+    def _parameters_of(self, computation: Computation) -> tuple[Instruction, ...]:
+        parameters = self.parameters.get(computation.name)
+        if parameters is None:
+            parameters = self.parameters[computation.name] = computation.parameters()
+        return parameters
+
+    def _async_start(self, instruction: Instruction, shapes: list[Shape]) -> None:
         names = instruction.names("calls") or instruction.names("called_computations")
         if not names:
             self._error("hlo.missing_attribute", instruction, "async-start needs the attribute 'calls'")
             return
+        if names[0] in self.by_name:
+            self.bound[instruction.name] = self.by_name[names[0]], 0
+            self._bind(instruction, instruction.name, shapes)
         user = self.async_users.setdefault(names[0], instruction.name)
         if user != instruction.name:
             self._error("hlo.async_pair", instruction, f"'{names[0]}' already runs in '{user}'")

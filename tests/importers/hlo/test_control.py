@@ -184,8 +184,8 @@ ENTRY main { x = f32[] parameter(0)  a = f32[] call(x), to_apply=f  b = f32[] ca
         ("", "copy(p), sharding={devices=[4]<=[4]}", (1, 4), True),
         ("", "copy(p), sharding={mesh['x'=2,'y'=3], [{'x'}]}", (1, 6), True),
         ("", "copy(p), sharding={maximal device=2}", (1, 3), True),
-        (', frontend_attributes={xla.sdy.meshes={mesh = #sdy.mesh<["dp"=2, "tp"=4]>}}', "copy(p)", (1, 8), True),
-        (', frontend_attributes={xla.sdy.meshes="{mesh = #sdy.mesh<[\\"dp\\"=2]>}"}', "copy(p)", (1, 2), True),
+        (', frontend_attributes={xla.sdy.meshes={mesh = #sdy.mesh<["dp"=2, "tp"=4]>}}', "copy(p)", (1, 8), False),
+        (', frontend_attributes={xla.sdy.meshes="{mesh = #sdy.mesh<[\\"dp\\"=2]>}"}', "copy(p)", (1, 2), False),
     ],
 )
 def test_device_counts(header: str, line: str, devices: tuple[int, int], inferred: bool) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dtir.importers.hlo.frontend import analyse_text
+from dtir.importers.hlo import analyse_text, import_hlo
 from tests.importers.hlo.hlo_files import fixture_paths, read
 
 TEXTS = [read(path) for path in fixture_paths()]
@@ -63,10 +63,12 @@ def mutate(text: str, rng: random.Random) -> str:
 @given(st.sampled_from(TEXTS), st.integers(0, 2**32))
 def test_mutated_files(text: str, seed: int) -> None:
     broken = mutate(text, random.Random(seed))
-    analysed = analyse_text(broken)
-    assert analysed.module is not None or analysed.problems
+    found = import_hlo(broken)
+    assert (found.program is None) == (not found.diagnostics.ok)
+    if found.program is not None:
+        assert [item.render() for item in found.program.diagnostics()] == []
     lines = broken.count("\n") + 1
-    assert all(1 <= problem.line <= lines for problem in analysed.problems)
+    assert all(1 <= int(item.path[1]) <= lines for item in found.diagnostics if item.path)
 
 
 @pytest.mark.parametrize("path", fixture_paths(), ids=lambda path: path.name)
@@ -80,5 +82,5 @@ def test_cut_files(path: Path) -> None:
 @settings(max_examples=200)
 @given(st.text(alphabet=st.sampled_from("{}()[]=,%\"' \na01f32.-_/*#<>T:"), max_size=200))
 def test_noise(noise: str) -> None:
-    analyse_text(noise)
-    analyse_text(f"HloModule m\nENTRY e {{\n  p = f32[2] parameter(0)\n  q = {noise}\n}}\n")
+    import_hlo(noise)
+    import_hlo(f"HloModule m\nENTRY e {{\n  p = f32[2] parameter(0)\n  q = {noise}\n}}\n")
