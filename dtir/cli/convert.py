@@ -23,7 +23,7 @@ def _upstream(program: DistributedTaskIR) -> tuple[str, str]:
 
 
 def _networkx(program: DistributedTaskIR) -> tuple[str, str]:
-    from dtir.analysis.task_graph import node_link
+    from dtir.analysis.node_link import node_link
 
     return json.dumps(node_link(program), ensure_ascii=False, allow_nan=False), program.digest
 
