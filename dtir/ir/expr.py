@@ -93,6 +93,7 @@ class _Arithmetic:
         Raises:
             BindingError: a symbol stays unbound or is bound to a value that it cannot take.
             ZeroDivisionError: a divisor is zero.
+            OverflowError: a result is beyond the range of floats.
         """
         result = substitute(cast("Scalar", self), bindings or {})
         if isinstance(result, (int, float)):
@@ -223,9 +224,20 @@ def _ceil_quotient(numerator: float, denominator: float) -> int:
 
 
 def _fold_numbers(op: ExprOp, args: tuple[Any, ...]) -> int | float | None:
-    """The value of an operation on numbers; None where it must stay unevaluated (division by zero)."""
+    """The value of an operation on numbers; None where it must stay unevaluated.
+
+    That is a division by zero, and a result beyond the range of floats.
+    """
     if op in (ExprOp.DIV, ExprOp.CEIL_DIV) and args[1] == 0:
         return None
+    try:
+        value = _apply(op, args)
+    except OverflowError:
+        return None
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _apply(op: ExprOp, args: tuple[Any, ...]) -> int | float:
     match op:
         case ExprOp.ADD:
             return sum(args[1:], args[0])
@@ -234,17 +246,13 @@ def _fold_numbers(op: ExprOp, args: tuple[Any, ...]) -> int | float | None:
         case ExprOp.MUL:
             return math.prod(args[1:], start=args[0])
         case ExprOp.DIV:
-            return _quotient(args[0], args[1])
+            return args[0] / args[1]
         case ExprOp.CEIL_DIV:
             return _ceil_quotient(args[0], args[1])
         case ExprOp.MAX:
             return max(args)
         case ExprOp.MIN:
             return min(args)
-
-
-def _quotient(numerator: float, denominator: float) -> int | float:
-    return numerator / denominator
 
 
 _BUILD: dict[ExprOp, Callable[..., Scalar]] = {
@@ -343,6 +351,7 @@ def substitute(value: Scalar, bindings: Mapping[Any, Any]) -> Scalar:
     Raises:
         BindingError: a symbol is bound to a value that it cannot take.
         ZeroDivisionError: a divisor becomes zero.
+        OverflowError: a result is beyond the range of floats.
     """
     done: list[Any] = []
     # (item, None): still to visit. (operation, n): combine the last n results.
@@ -354,7 +363,10 @@ def substitute(value: Scalar, bindings: Mapping[Any, Any]) -> Scalar:
             del done[-count:]
             if item in (ExprOp.DIV, ExprOp.CEIL_DIV) and _is_number(args[1]) and args[1] == 0:
                 raise ZeroDivisionError("division by zero in a scalar expression")
-            done.append(expression(item, *args))
+            made = expression(item, *args)
+            if isinstance(made, ScalarExpr) and all(_is_number(argument) for argument in args):
+                raise OverflowError(f"{item.value} in a scalar expression is beyond the range of floats")
+            done.append(made)
         elif isinstance(item, ScalarExpr):
             parts = operands(item)
             stack.append((operation_of(item), len(parts)))

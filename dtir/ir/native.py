@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+from dtir.ir.expr import ScalarExpr
 from dtir.ir.header import REQUIRED_FEATURE
 from dtir.ir.ids import Lineage
 from dtir.ir.native_codecs import RankSetCodec, special_codec
@@ -45,6 +46,16 @@ def _in_table(annotation: Any, codec: Codec) -> Codec:
 
 _CODECS = PlainCodecs(special_codec, _in_table)
 _PROGRAM = _CODECS.record(DistributedTaskIR, None)
+_SCALAR = _CODECS.codec(ScalarExpr)
+
+
+def scalar_text(value: Any) -> str:
+    """The native text of a scalar.
+
+    Raises:
+        SerializationError: it has none, or nests too deep.
+    """
+    return _SCALAR.write(value, WriteSession())
 
 
 # -- writing -----------------------------------------------------------------------------------------------------
@@ -145,10 +156,16 @@ def _check_envelope(tree: dict[str, Any], program: DistributedTaskIR) -> None:
     header = program.header
     if REQUIRED_FEATURE not in header.feature_set:
         raise SerializationError(f"snapshot is missing required feature epoch(s): {REQUIRED_FEATURE}")
-    if tree["features"] != sorted(header.feature_set) or tree["producer_version"] != header.producer_version:
+    stated = (tree["schema"], tree["version"], tree["producer_version"], tree["features"])
+    if stated != (
+        header.schema_name,
+        str(header.schema_version),
+        header.producer_version,
+        sorted(header.feature_set),
+    ):
         raise SerializationError(
             "snapshot envelope metadata does not match its payload header",
-            hint="features and producer_version must be those of payload.header",
+            hint="schema, version, producer_version and features must be those of payload.header",
         )
     digest = native_digest(program)
     if digest != tree["digest"]:

@@ -224,7 +224,7 @@ class ScalarCodec:
                 out.append(self._symbol.write(item, session))
             elif type(item) in self._tags:
                 if depth + 2 > MAX_PART_DEPTH:
-                    raise too_deep()
+                    raise too_deep(MAX_PART_DEPTH)
                 stack.extend(reversed(self._parts(item, depth)))
             else:
                 text = literal_text(item)

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 CODE = "serialization.upstream"
 
 _PAYLOAD_DEPTH = 2
+_NAMED_STEPS = 8
+"""Of a path into something that nests too deep, so many steps say where it begins."""
 _SCALARS = (type(None), bool, int, float, str, StableId)
 
 
@@ -63,7 +65,10 @@ def _obstacles(program: DistributedTaskIR, *, distinct_only: bool) -> Iterator[D
             if (id(part), depth) in seen:
                 continue
             seen.add((id(part), depth))
-        message = _refusal(part, depth)
+        if depth + _brackets(part) > MAX_JSON_DEPTH:
+            yield _finding(place, f"the upstream format nests at most {MAX_JSON_DEPTH} levels", steps=_NAMED_STEPS)
+            continue
+        message = _refusal(part)
         if message is not None:
             yield _finding(place, message)
             continue
@@ -78,25 +83,23 @@ def _obstacles(program: DistributedTaskIR, *, distinct_only: bool) -> Iterator[D
         )
 
 
-def _finding(place: _Place, message: str) -> Diagnostic:
+def _finding(place: _Place, message: str, *, steps: int | None = None) -> Diagnostic:
     return Diagnostic(
         CODE,
         message,
-        place.path(),
+        place.path()[:steps],
         hint="write the native form, which holds it, or lower the program first",
         subject=place.subject,
     )
 
 
-def _refusal(part: Any, depth: int) -> str | None:
+def _refusal(part: Any) -> str | None:
     """Why a part cannot be written as a whole, or None."""
     if isinstance(part, Enum):
         spec = enum_spec_of(type(part))
         if spec is not None and (part.name in spec.extensions or spec.tag.startswith("dtir.")):
             return f"the upstream format has no {type(part).__name__} {part.value!r}"
         return None
-    if depth + _brackets(part) > MAX_JSON_DEPTH:
-        return f"the upstream format nests at most {MAX_JSON_DEPTH} levels"
     if isinstance(part, RankRange):
         if len(part) <= EXPANDED_RANKS_LIMIT:
             return None
@@ -110,7 +113,7 @@ def _refusal(part: Any, depth: int) -> str | None:
 
 
 def _brackets(part: Any) -> int:
-    if isinstance(part, bytes):
+    if isinstance(part, (bytes, Enum)):
         return 1
     return 3 if isinstance(part, FrozenDict) and len(cast("FrozenDict[Any]", part)) else 2
 

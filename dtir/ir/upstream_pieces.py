@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from dtir.ir.header import REQUIRED_FEATURE, IRHeader
 from dtir.ir.ids import NodeId, ValueId
+from dtir.ir.model import IRSnapshot
 from dtir.ir.program import NATIVE_SCHEMA, NATIVE_VERSION, UPSTREAM_SCHEMA, UPSTREAM_VERSION, DistributedTaskIR
 from dtir.ir.tasks import DistributedTask
 from dtir.ir.values import DistributedValue
@@ -39,7 +40,6 @@ class CanonicalSnapshot(NamedTuple):
     """What a canonical snapshot holds; the digest is the one that the payload really has."""
 
     program: DistributedTaskIR
-    header: IRHeader
     digest: str
 
 
@@ -73,23 +73,17 @@ class _Reader:
         metadata = _cut(text[metadata_at:], _METADATA_MARKS, _RECORD_CLOSE)
         payload = text[payload_at + len(_PAYLOAD_MARK) : metadata_at]
         producer, name, version = (self._piece(piece, 2) for piece in metadata)
-        if (name, version) != (UPSTREAM_SCHEMA, UPSTREAM_VERSION) or REQUIRED_FEATURE not in features:
+        envelope = IRSnapshot(name, version, producer, features, digest, None)
+        if (name, version) != (UPSTREAM_SCHEMA, UPSTREAM_VERSION) or REQUIRED_FEATURE not in envelope.feature_set:
             raise _DoubtError
         parts = self._program_parts(payload)
         header = parts["header"]
-        if (header.schema_name, header.schema_version, header.producer_version, header.feature_set) != (
-            name,
-            version,
-            producer,
-            features,
-        ):
+        if not isinstance(header, IRHeader) or not envelope.matches_header(header):
             raise _DoubtError
         if digest_of_text(UPSTREAM_SCHEMA, payload) != digest:
             raise _DoubtError
-        del parts["header"]
-        return CanonicalSnapshot(
-            DistributedTaskIR(**parts, header=header.under(NATIVE_SCHEMA, NATIVE_VERSION)), header, digest
-        )
+        parts["header"] = header.under(NATIVE_SCHEMA, NATIVE_VERSION)
+        return CanonicalSnapshot(DistributedTaskIR(**parts), digest)
 
     def _program_parts(self, payload: str) -> dict[str, Any]:
         opening, fields = record_frame(DistributedTaskIR)

@@ -12,7 +12,7 @@ False
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import Any, cast
 
 from typing_extensions import TypeVar
@@ -180,16 +180,49 @@ EMPTY_MAP: FrozenDict[Any] = FrozenDict()
 
 
 def freeze(value: Any) -> Any:
-    """Mappings to `FrozenDict`, lists to tuples, sets to frozensets; everything else unchanged."""
+    """Mappings to `FrozenDict`, lists to tuples, sets to frozensets; everything else unchanged, however deep.
+
+    Raises:
+        TypeError: a key is not a string, or a member of a set cannot be hashed.
+    """
+    # Containers wait on the stack of open ones until their parts are frozen; the walk never recurses.
+    open_ones: list[tuple[Iterator[Any], list[Any], Callable[[list[Any]], Any]]] = []
+    item = value
+    while True:
+        container = _container(item)
+        if container is not None:
+            open_ones.append(container)
+        elif not open_ones:
+            return item
+        else:
+            open_ones[-1][1].append(item)
+        while (item := next(open_ones[-1][0], _NO_MORE)) is _NO_MORE:
+            _, parts, finish = open_ones.pop()
+            item = finish(parts)
+            if not open_ones:
+                return item
+            open_ones[-1][1].append(item)
+
+
+_NO_MORE: Any = object()
+
+
+def _container(value: Any) -> tuple[Iterator[Any], list[Any], Callable[[list[Any]], Any]] | None:
+    """The parts of a container that is to be frozen, room for the frozen ones, and how to put them together."""
     if isinstance(value, FrozenDict):
-        return cast("FrozenDict[Any]", value)
+        return None
     if isinstance(value, Mapping):
-        return FrozenDict(cast("Mapping[str, Any]", value))
+        keys: list[Any] = list(cast("Mapping[Any, Any]", value))
+        for key in keys:
+            if not isinstance(key, str):
+                raise TypeError("FrozenDict keys must be strings")
+        values = cast("Mapping[Any, Any]", value).values()
+        return iter(values), [], lambda parts: frozen_map(dict(zip(keys, parts, strict=True)))
     if isinstance(value, (list, tuple)):
-        return tuple(freeze(item) for item in cast("list[Any]", value))
+        return iter(cast("list[Any]", value)), [], tuple
     if isinstance(value, (set, frozenset)):
-        return frozenset(freeze(item) for item in cast("set[Any]", value))
-    return value
+        return iter(cast("set[Any]", value)), [], frozenset
+    return None
 
 
 def thaw(value: Any) -> Any:

@@ -73,9 +73,9 @@ def _escaped(match: re.Match[str]) -> str:
     return json.dumps(match.group())[1:-1]
 
 
-def too_deep() -> SerializationError:
-    """The error about nesting beyond the limit."""
-    return SerializationError(f"canonical IR nests deeper than {MAX_JSON_DEPTH} levels")
+def too_deep(limit: int = MAX_JSON_DEPTH) -> SerializationError:
+    """The error about nesting beyond a limit."""
+    return SerializationError(f"canonical IR nests deeper than {limit} levels")
 
 
 def utf8(text: str) -> bytes:

@@ -89,7 +89,7 @@ def open_text(value: Any) -> str:
         elif (text := literal_text(item)) is not None:
             out.append(text)
         elif level + 2 > MAX_PART_DEPTH:
-            raise too_deep()
+            raise too_deep(MAX_PART_DEPTH)
         elif isinstance(item, Enum):
             out.append(_enum_text(item))
         elif isinstance(item, bytes):

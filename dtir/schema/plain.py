@@ -18,7 +18,15 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Annotated, Any, Literal, NamedTuple, Union, cast, get_args, get_origin
 
-from dtir.schema.authoring import FieldSpec, adt_manifest, enum_spec_of, is_record, record_class, record_spec
+from dtir.schema.authoring import (
+    FieldSpec,
+    adt_manifest,
+    enum_spec_of,
+    is_record,
+    is_record_class,
+    record_class,
+    record_spec,
+)
 from dtir.schema.codec import unsupported
 from dtir.schema.frozen import FrozenDict, exact_equal
 from dtir.schema.jsontext import string_text
@@ -256,13 +264,13 @@ class PlainCodecs:
             return EnumCodec(cls)
         if "__variant_spec__" in cls.__dict__:
             return self._variants([cls])
-        if _is_record_class(cls):
+        if is_record_class(cls):
             return self.record(cls, None)
         return self._open_class(cls)
 
     def _union(self, members: tuple[Any, ...]) -> Codec:
         """The members of a union; its record classes and variants become one choice when there are several."""
-        classes = [item for item in members if isinstance(item, type) and _is_record_class(item)]
+        classes = [item for item in members if isinstance(item, type) and is_record_class(item)]
         if len(classes) < 2 and not any("__variant_spec__" in item.__dict__ for item in classes):
             classes = []
         others = tuple(self.codec(item) for item in members if item not in classes)
@@ -290,14 +298,6 @@ class PlainCodecs:
             return record_spec(cast("type[Any]", type(value))).tag if known else None
 
         return ChoiceCodec({}, {}, f"{base.__name__}", find, name)
-
-
-def _is_record_class(cls: type[Any]) -> bool:
-    try:
-        record_spec(cls)
-    except TypeError:
-        return False
-    return True
 
 
 def local_kind(cls: type[Any]) -> str:

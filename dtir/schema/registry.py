@@ -180,6 +180,11 @@ def record_classes(base: type) -> tuple[type, ...]:
     return tuple(cls for cls in _TAG_BY_RECORD if issubclass(cls, base))
 
 
+def is_record_class(cls: type[Any]) -> bool:
+    """True when the class is a registered record."""
+    return cls in _TAG_BY_RECORD
+
+
 def is_record(value: object) -> bool:
     """True when the class of `value` is a registered record."""
     return type(value) in _TAG_BY_RECORD
