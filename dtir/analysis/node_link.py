@@ -5,7 +5,7 @@ Source of the form: networkx, ``networkx.readwrite.json_graph.node_link_data`` w
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from dtir.analysis.summary import PlacedTask, placed_tasks
 from dtir.ir.graph import task_graph
@@ -47,7 +47,7 @@ def _edges(scope: Scope) -> list[dict[str, Any]]:
     graph = task_graph(scope)
     edges: list[dict[str, Any]] = []
     for position, task in enumerate(scope.tasks):
-        for earlier in graph.predecessors.of(position):
+        for earlier in cast("list[int]", graph.predecessors.of(position).tolist()):
             given = set(scope.tasks[earlier].outputs)
             values = [str(value) for value in task.inputs if value in given]
             edges.append({"source": str(graph.ids[earlier]), "target": str(task.id), "values": values})
