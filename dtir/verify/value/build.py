@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from dtir.ir import DistributedTask, DistributedTaskIR, DistributedValue, LocalCompute, Scalar, ValueId, substitute
+from dtir.ir import (
+    DistributedTask,
+    DistributedTaskIR,
+    DistributedValue,
+    LocalCompute,
+    RankRange,
+    Scalar,
+    ValueId,
+    substitute,
+)
 from dtir.ops import find_op
 from dtir.verify.value.case import Case, CaseTask, CaseValue, Shape, case_task, case_value
 from dtir.verify.value.grid import Grid
@@ -52,7 +61,7 @@ def build_case(
     grid: Grid,
     shapes: Mapping[ValueId, Shape],
     *,
-    ranks: Callable[[tuple[int, ...]], Ranks] = tuple,
+    ranks: Callable[[tuple[int, ...] | RankRange], Ranks] = tuple,
     reduced: str = "",
 ) -> Case:
     """The case of a program.
@@ -64,7 +73,7 @@ def build_case(
     """
     values: dict[ValueId, CaseValue] = {}
     for index, value in enumerate(program.values):
-        values[value.id] = case_value(value, index, shapes[value.id], ranks(tuple(value.owners)))
+        values[value.id] = case_value(value, index, shapes[value.id], ranks(value.owners))
     oracle = program.oracle
     return Case(
         grid,
@@ -78,6 +87,8 @@ def build_case(
     )
 
 
-def _task(task: DistributedTask, index: int, grid: Grid, ranks: Callable[[tuple[int, ...]], Ranks]) -> CaseTask:
+def _task(
+    task: DistributedTask, index: int, grid: Grid, ranks: Callable[[tuple[int, ...] | RankRange], Ranks]
+) -> CaseTask:
     operator = find_op(task.operation) if isinstance(task.body, LocalCompute) else None
-    return case_task(task, index, grid, operator, ranks(tuple(task.ranks)))
+    return case_task(task, index, grid, operator, ranks(task.ranks))

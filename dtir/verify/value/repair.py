@@ -1,25 +1,28 @@
-"""The repair search: which small change of the producing task makes a bad value right, its operands being right."""
+"""The repair search: which small change of the producing task makes a bad value right, its operands being right.
+
+Changes are tried from the smallest on: leave the task out, change a parameter, put another collective in its place, multiply
+by a constant, put a collective behind it, reduce, mask, broadcast or reshard an operand before it. Only changes that the
+declared layouts allow are tried, since the operands are what they declare. All changes of the first kind that works are given.
+"""
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from dtir.ir import ReductionKind, ValueId
+from dtir.ops.arithmetic import Array
 from dtir.verify.value.case import CaseTask, CaseValue, Move
 from dtir.verify.value.held import Held
 from dtir.verify.value.locally import TooLarge
 from dtir.verify.value.trial import Trial
 
-MOST_TRIED = 1_500
+MOST_TRIED = 1_000
 """Changes that are tried for one value."""
 
 MOST_ELEMENTS = 200_000
 """Elements of the operands and the result, over all ranks, up to which changes are tried."""
-
-_REDUCTIONS = (ReductionKind.SUM, ReductionKind.AVERAGE, ReductionKind.MAX, ReductionKind.MIN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +30,11 @@ class Repair:
     """A change that makes a value right.
 
     Args:
-        action: delete, replace, insert (after the task), reduce or mask (an operand first), or scale (the result).
+        action: delete, parameter, replace, scale, insert (behind the task), reduce, mask, broadcast or reshard (an operand first).
         task: id of the task it is about.
         text: the change in words.
-        value: the operand that is reduced or masked.
-        coll: the collective that is put in.
+        value: the operand that is changed first.
+        coll: the collective (or ``shard``) that is put in.
         axes: its axes.
         reduction: its reduction.
         dim: its dim (the dim that is cut, for an all_to_all).
@@ -53,30 +56,64 @@ class Repair:
     factor: Fraction | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Before:
+    """A change of one operand: a collective, zeros but on coordinate 0 of some axes, or the specification in another layout."""
+
+    move: Move | None = None
+    mask: tuple[str, ...] = ()
+    layout: CaseValue | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What is tried.
+
+    Args:
+        repair: how it is told.
+        task: the task that runs; None: the operand `source` is the result.
+        source: see `task`, and the operand of a collective in the task's place.
+        values: layouts that differ while it runs (ghost widths, the result's pending axes).
+        before: changes of operands first.
+        after: a collective behind the task.
+        factor: a constant on the result.
+    """
+
+    repair: Repair
+    task: CaseTask | None
+    source: ValueId | None = None
+    values: Mapping[ValueId, CaseValue] = field(default_factory=dict[ValueId, CaseValue])
+    before: Mapping[ValueId, Before] = field(default_factory=dict[ValueId, Before])
+    after: Move | None = None
+    factor: Fraction | None = None
+
+
 Judge = Callable[[CaseValue, Sequence[Trial]], bool]
 
 
 def find_repairs(trials: Sequence[Trial], task: CaseTask, value: CaseValue, is_right: Judge) -> tuple[Repair, ...]:
-    """Changes of a task that make one of its results right, smallest change first; all of the smallest kind that works.
+    """Changes of a task that make one of its results right, all of the first kind that works.
 
     Args:
         trials: the runs; they are left as they are.
-        is_right: judges the value in some runs.
+        is_right: judges a value in some runs.
     """
+    from dtir.verify.value.candidates import kinds_of_change
+
     sizes = [_held_elements(trials[0].held.get(item)) for item in (*task.operands, value.id)]
     if sum(sizes) > MOST_ELEMENTS or value.varying:
         return ()
-    search = _Search(trials, task, value, is_right)
-    for candidates in (
-        search.deletions(),
-        search.replacements(),
-        search.scalings(),
-        search.insertions(),
-        search.preparations(),
-    ):
-        found = tuple(search.working(candidates))
+    tried = 0
+    for changes in kinds_of_change(trials[0].case, task, value):
+        found: list[Repair] = []
+        for change in changes:
+            tried += 1
+            if tried > MOST_TRIED:
+                return tuple(found)
+            if _works(change, trials, value, is_right):
+                found.append(change.repair)
         if found:
-            return found
+            return tuple(found)
     return ()
 
 
@@ -84,202 +121,70 @@ def _held_elements(held: Held | None) -> int:
     return 0 if held is None else sum(int(array.size) for array in held.arrays.values())
 
 
-class _Search:
-    """Tries changes of one task on copies of the runs."""
-
-    def __init__(self, trials: Sequence[Trial], task: CaseTask, value: CaseValue, is_right: Judge) -> None:
-        self.trials, self.task, self.value, self.is_right = trials, task, value, is_right
-        self.values = trials[0].case.values
-        self.grid = trials[0].case.grid
-        self.tried = 0
-
-    def working(self, candidates: Iterator[tuple[Repair, Callable[[Trial], Held | None]]]) -> Iterator[Repair]:
-        for repair, make in candidates:
-            self.tried += 1
-            if self.tried > MOST_TRIED:
-                return
-            if self._works(make):
-                yield repair
-
-    def _works(self, make: Callable[[Trial], Held | None]) -> bool:
-        changed: list[Trial] = []
-        for trial in self.trials:
-            held = make(trial)
-            if held is None and not trial.arithmetic.exact:
-                return False
-            copy = replace(trial, held=dict(trial.held))
-            if held is None:
-                copy.held.pop(self.value.id, None)
-            else:
-                copy.held[self.value.id] = held
-            changed.append(copy)
-        return self.is_right(self.value, changed)
-
-    # -- (a) without the task ----------------------------------------------------------------------------------------
-
-    def deletions(self) -> Iterator[tuple[Repair, Callable[[Trial], Held | None]]]:
-        for operand in dict.fromkeys(self.task.operands):
-            name = self.values[operand].name
-            text = f"without {self.task.name}, {self.value.name} = {name}"
-            yield Repair("delete", self.task.id, text, operand), lambda trial, operand=operand: trial.held.get(operand)
-
-    # -- (b) another collective in its place ---------------------------------------------------------------------------
-
-    def replacements(self) -> Iterator[tuple[Repair, Callable[[Trial], Held | None]]]:
-        if self.task.kind == "local" and len(self.task.operands) != 1:
-            return
-        if len(self.task.operands) != len(self.task.outputs):
-            return
-        operand = self.task.operands[self.task.outputs.index(self.value.id)]
-        source = self.values[operand]
-        for move, repair in self._moves(source, "replace", f"in place of {self.task.name}"):
-            yield repair, lambda trial, move=move: self._moved(trial, move, source, trial.held.get(operand))
-
-    # -- (c) a collective after it -------------------------------------------------------------------------------------
-
-    def insertions(self) -> Iterator[tuple[Repair, Callable[[Trial], Held | None]]]:
-        for move, repair in self._moves(self.value, "insert", f"after {self.task.name}"):
-            yield repair, lambda trial, move=move: self._moved(trial, move, self.value, trial.held.get(self.value.id))
-
-    # -- (d) an operand reduced or masked first ------------------------------------------------------------------------
-
-    def preparations(self) -> Iterator[tuple[Repair, Callable[[Trial], Held | None]]]:
-        for operand in dict.fromkeys(self.task.operands):
-            source = self.values[operand]
-            for axes in self._axis_sets():
-                for kind in _REDUCTIONS:
-                    move = Move("all_reduce", self.grid.fibres(axes, source.owners), axes, kind)
-                    text = f"all-reduce({kind.value}, [{', '.join(axes)}]) of {source.name} before {self.task.name}"
-                    repair = Repair("reduce", self.task.id, text, operand, "all_reduce", axes, kind)
-                    yield (
-                        repair,
-                        lambda trial, source=source, move=move: self._prepared(
-                            trial, source, self._moved(trial, move, source, trial.held.get(source.id))
-                        ),
-                    )
-                text = (
-                    f"{source.name} kept on coordinate 0 of [{', '.join(axes)}] alone (a mask) before {self.task.name}"
-                )
-                repair = Repair("mask", self.task.id, text, operand, axes=axes)
-                yield (
-                    repair,
-                    lambda trial, source=source, axes=axes: self._prepared(
-                        trial, source, self._masked(trial, source, axes)
-                    ),
-                )
-
-    def _prepared(self, trial: Trial, source: CaseValue, held: Held | None) -> Held | None:
-        if held is None:
-            return None
-        copy = replace(trial, held={**trial.held, source.id: held})
-        return self._again(copy)
-
-    def _again(self, trial: Trial) -> Held | None:
+def _works(change: Change, trials: Sequence[Trial], value: CaseValue, is_right: Judge) -> bool:
+    changed: list[Trial] = []
+    for trial in trials:
+        case = replace(trial.case, values={**trial.case.values, **change.values}) if change.values else trial.case
+        copy = replace(trial, case=case, held=dict(trial.held), routes=dict(trial.routes))
         try:
-            made, _ = trial.run(self.task)
-        except TooLarge:
-            return None
-        return made.get(self.value.id)
+            held = _apply(change, copy, value)
+        except (TooLarge, ZeroDivisionError):
+            held = None
+        if held is None and not trial.arithmetic.exact:
+            return False
+        copy.held.pop(value.id, None)
+        if held is not None:
+            copy.held[value.id] = held
+        changed.append(copy)
+    return is_right(changed[0].case.values[value.id], changed)
 
-    def _masked(self, trial: Trial, source: CaseValue, axes: tuple[str, ...]) -> Held | None:
-        held = trial.held.get(source.id)
+
+def _apply(change: Change, trial: Trial, value: CaseValue) -> Held | None:
+    for identifier, before in change.before.items():
+        held = _changed_operand(before, trial, identifier)
         if held is None:
             return None
-        arrays = {
-            rank: array if self.grid.position(rank, axes) == 0 else array * 0 for rank, array in held.arrays.items()
-        }
-        return Held(arrays, ghosts=held.ghosts)
-
-    # -- (e) a constant factor -----------------------------------------------------------------------------------------
-
-    def scalings(self) -> Iterator[tuple[Repair, Callable[[Trial], Held | None]]]:
-        factors: dict[Fraction, str] = {}
-        for axes in self._axis_sets():
-            product = self.grid.members(axes)
-            name = "·".join(f"|{axis}|" for axis in axes)
-            factors.setdefault(Fraction(1, product), f"divide by {product} = {name}")
-            factors.setdefault(Fraction(product), f"multiply by {product} = {name}")
-        factors.pop(Fraction(1), None)
-        for factor, words in factors.items():
-            repair = Repair("scale", self.task.id, f"after {self.task.name}, {words}: this", factor=factor)
-            yield repair, lambda trial, factor=factor: self._scaled(trial, factor)
-
-    def _scaled(self, trial: Trial, factor: Fraction) -> Held | None:
-        held = trial.held.get(self.value.id)
-        if held is None or held.fault is not None:
-            return None
-        number = trial.arithmetic.number(factor)
+        trial.held[identifier] = held
+    if change.task is None:
+        assert change.source is not None
+        held = trial.held.get(change.source)
+    elif change.after is None and change.factor is None:
+        held = trial.run(change.task)[0].get(value.id)
+    else:
+        held = trial.held.get(value.id)  # as it is: what is tried comes behind
+    if held is None or (change.after is None and change.factor is None):
+        return held
+    if change.factor is not None:
+        number = trial.arithmetic.number(change.factor)
         return Held({rank: trial.arithmetic.settle(array * number) for rank, array in held.arrays.items()})
+    assert change.after is not None
+    return run_collective(change.after, trial, value.id, value.id, held)
 
-    # -- collectives ---------------------------------------------------------------------------------------------------
 
-    def _axis_sets(self) -> list[tuple[str, ...]]:
-        axes = [axis for axis in self.grid.axes if self.grid.size[axis] > 1]
-        most = len(axes) if len(axes) <= 4 else 2
-        return [chosen for count in range(1, most + 1) for chosen in itertools.combinations(axes, count)]
-
-    def _moves(self, source: CaseValue, action: str, where: str) -> Iterator[tuple[Move, Repair]]:
-        ranks = {*source.owners, *self.value.owners}
-        dims = range(len(source.shape))
-        for axes in self._axis_sets():
-            groups = self.grid.fibres(axes, ranks)
-            if not groups:
-                continue
-            named = f"[{', '.join(axes)}]"
-            for kind in _REDUCTIONS:
-                yield (
-                    Move("all_reduce", groups, axes, kind),
-                    Repair(
-                        action,
-                        self.task.id,
-                        f"all-reduce({kind.value}, {named}) {where}",
-                        None,
-                        "all_reduce",
-                        axes,
-                        kind,
-                    ),
-                )
-                for dim in dims:
-                    text = f"reduce-scatter({kind.value}, {named}, dim {dim}) {where}"
-                    yield (
-                        Move("reduce_scatter", groups, axes, kind, dim=dim),
-                        Repair(action, self.task.id, text, None, "reduce_scatter", axes, kind, dim),
-                    )
-            for dim in dims:
-                yield (
-                    Move("all_gather", groups, axes, dim=dim),
-                    Repair(
-                        action,
-                        self.task.id,
-                        f"all-gather({named}, dim {dim}) {where}",
-                        None,
-                        "all_gather",
-                        axes,
-                        None,
-                        dim,
-                    ),
-                )
-                for other in dims:
-                    if other != dim:
-                        text = f"all-to-all({named}, split dim {dim}, concat dim {other}) {where}"
-                        yield (
-                            Move("all_to_all", groups, axes, split=dim, concat=other),
-                            Repair(action, self.task.id, text, None, "all_to_all", axes, None, dim, other),
-                        )
-            for root in range(min(len(groups[0]), 8)):
-                text = f"broadcast({named}, root {root}) {where}"
-                yield (
-                    Move("broadcast", groups, axes, roots=tuple(group[root] for group in groups)),
-                    Repair(action, self.task.id, text, None, "broadcast", axes, root=root),
-                )
-
-    def _moved(self, trial: Trial, move: Move, source: CaseValue, held: Held | None) -> Held | None:
-        if held is None or held.fault is not None:
+def _changed_operand(before: Before, trial: Trial, identifier: ValueId) -> Held | None:
+    held = trial.held.get(identifier)
+    if held is None:
+        return None
+    if before.mask:
+        return Held(_masked(held.arrays, before.mask, trial), ghosts=held.ghosts)
+    if before.layout is not None:
+        whole = trial.whole.get(identifier)
+        if whole is None or before.layout.folds:
             return None
-        if trial.arithmetic.exact and move.reduction in (ReductionKind.MAX, ReductionKind.MIN):
-            return None
-        vector: Mapping[str, object] = {"vector": True} if source.sizes or self.value.sizes else {}
-        task = replace(self.task, kind="move", move=move, attributes=vector, operator=None)
-        copy = replace(trial, held={source.id: held})
-        made, _ = copy.run(replace(task, operands=(source.id,), outputs=(self.value.id,)))
-        return made.get(self.value.id)
+        return Held(trial.source.scatter(before.layout, whole, trial.case.grid))
+    assert before.move is not None
+    return run_collective(before.move, trial, identifier, identifier, held)
+
+
+def _masked(arrays: Mapping[int, Array], axes: Iterable[str], trial: Trial) -> dict[int, Array]:
+    kept = tuple(axes)
+    return {rank: array if trial.case.grid.position(rank, kept) == 0 else array * 0 for rank, array in arrays.items()}
+
+
+def run_collective(move: Move, trial: Trial, source: ValueId, result: ValueId, held: Held) -> Held | None:
+    """What ranks hold of `result` after a collective of what they hold of `source`."""
+    values = trial.case.values
+    vector: Mapping[str, object] = {"vector": True} if values[source].sizes or values[result].sizes else {}
+    task = CaseTask("", "", 0, "move", None, move.kind, vector, (), (source,), (result,), move)
+    copy = replace(trial, held={source: held})
+    return copy.run(task)[0].get(result)
