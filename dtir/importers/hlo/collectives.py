@@ -157,7 +157,9 @@ class CollectiveMaker:
             pairs = instruction.attributes.get("source_target_pairs")
             assert isinstance(pairs, Pairs)  # validated
             listed = rank_pairs(pairs.pairs, mode_of(instruction), self._space.devices)
-            return CollectivePermute(self._space.ranks, _permuted_bytes(instruction, operands, sent), listed)
+            # Two permutes are matched by being one instruction, whatever their channel id: most share one.
+            size = _permuted_bytes(instruction, operands, sent)
+            return CollectivePermute(self._space.ranks, size, listed, instruction.name)
         members = self._of(self._table.of(instruction))
         participants, axes, groups = members.participants, members.axes, members.groups
         dims = instruction.ints("dimensions")

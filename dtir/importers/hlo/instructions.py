@@ -191,12 +191,12 @@ class InstructionReader:
         text = self._text
         if key in attributes:
             self._problems.error("hlo.duplicate_attribute", f"attribute '{key}' is stated twice", key_at)
+        if text[pos : pos + 1] in "\r\n/" and key != "padding":  # the padding of a scalar is empty text
+            pos = skip_space(text, pos)
         if key in COMPUTATION_ATTRIBUTES and _BODY_START.match(text, pos):
             inline, end = self._read_body(pos, f"{instruction}.{key}")
             attributes[key] = Names((inline,))
             return end
-        if text[pos : pos + 1] in "\r\n/" and key != "padding":  # the padding of a scalar is empty text
-            pos = skip_space(text, pos)
         match = _VALUE.match(text, pos)
         end = match.end() if match is not None else pos
         if match is None or (end < len(text) and text[end] not in _VALUE_ENDS) or text.startswith("mesh[", pos):

@@ -401,7 +401,7 @@ ALL = (0, 1, 2, 3)
         ),
         (
             "f32[4] collective-permute(p), source_target_pairs={{0,1},{1,1}}, channel_id=1",
-            CollectivePermute(ALL, 16, ((0, 1), (1, 1))),
+            CollectivePermute(ALL, 16, ((0, 1), (1, 1)), "c"),
         ),
         (
             "f32[8] ragged-all-to-all(p, q, i, i, i, i), replica_groups={{0,1,2,3}}, channel_id=1",

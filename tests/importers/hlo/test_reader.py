@@ -208,6 +208,32 @@ def test_computations_inside_attributes() -> None:
     assert module.entry.root.names("to_apply") == ("c.to_apply",)
 
 
+def test_canonical_print_holds_every_computation_in_place() -> None:
+    module = one("""HloModule m, entry_computation_layout={(f32[8])->f32[8]}
+
+ENTRY main
+{
+  tmp_0 = f32[8] parameter(0)
+  tmp_1 = f32[8] all-reduce(f32[8] tmp_0), replica_groups={}, to_apply=
+  {
+    tmp_0 = f32[] parameter(0)
+    tmp_1 = f32[] parameter(1)
+    ROOT tmp_2 = f32[] add(f32[] tmp_0, f32[] tmp_1)
+  }
+  ROOT tmp_2 = f32[8] fusion(f32[8] tmp_1), kind=kLoop, calls=
+  {
+    tmp_0 = f32[8] parameter(0)
+    ROOT tmp_1 = f32[8] negate(f32[8] tmp_0)
+  }
+}
+""")
+    assert [(c.name, c.root.opcode) for c in module.computations] == [
+        ("tmp_1.to_apply", "add"),
+        ("tmp_2.calls", "negate"),
+        ("main", "fusion"),
+    ]
+
+
 def test_stack_frame_tables() -> None:
     module = one("""HloModule m
 
