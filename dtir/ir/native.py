@@ -23,7 +23,7 @@ from dtir.ir.tasks import TaskBodyVariant
 from dtir.ir.types import OperationName, TensorType
 from dtir.schema.envelope import digest_of_text
 from dtir.schema.errors import SerializationError
-from dtir.schema.jsontext import raw_json, string_text
+from dtir.schema.jsontext import string_text
 from dtir.schema.opendata import PlainError, plain_error
 from dtir.schema.plain import PlainCodecs
 from dtir.schema.plain_codecs import Codec
@@ -104,8 +104,12 @@ def _object_text(texts: dict[str, str]) -> str:
 # -- reading -----------------------------------------------------------------------------------------------------
 
 
-def program_from_native_tree(tree: dict[str, Any]) -> DistributedTaskIR:
+def program_from_native_tree(tree: dict[str, Any], text_length: int = 0) -> DistributedTaskIR:
     """The program of a parsed native snapshot.
+
+    Args:
+        tree: the snapshot, envelope included.
+        text_length: characters of its text; how many ranks its runs may stand for grows with it.
 
     Raises:
         SerializationError: the first thing that is wrong, with the path to it.
@@ -120,7 +124,7 @@ def program_from_native_tree(tree: dict[str, Any]) -> DistributedTaskIR:
         if key not in tree:
             raise SerializationError(f"the envelope has no {key}")
     try:
-        program = _read_payload(tree["payload"])
+        program = _read_payload(tree["payload"], text_length)
     except PlainError as error:
         raise plain_error(error) from error
     _check_envelope(tree, program)
@@ -131,7 +135,7 @@ def _label(value: Any) -> str:
     return value if isinstance(value, str) and value.isascii() and value.isprintable() else repr(value)
 
 
-def _read_payload(payload: Any) -> DistributedTaskIR:
+def _read_payload(payload: Any, text_length: int) -> DistributedTaskIR:
     place = (None, "payload")
     if not isinstance(payload, dict):
         raise PlainError(place, "expected an object")
@@ -145,7 +149,7 @@ def _read_payload(payload: Any) -> DistributedTaskIR:
             raise PlainError((place, "tables"), f"unknown table {name!r}; known are {', '.join(sorted(known))}")
         if not isinstance(entries, list):
             raise PlainError(((place, "tables"), name), "expected an array")
-    session = ReadSession(cast("dict[str, list[Any]]", tables), len(raw_json(payload)))
+    session = ReadSession(cast("dict[str, list[Any]]", tables), text_length)
     program = _PROGRAM.read(fields, session, place)
     for unused in session.unused():
         raise PlainError(unused, "nothing refers to this entry")

@@ -9,7 +9,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 from enum import Enum
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple, cast, get_args
 
 from dtir.ir.ids import StableId
 from dtir.ir.ranks import EXPANDED_RANKS_LIMIT, RankRange
@@ -18,6 +19,7 @@ from dtir.schema.diagnostics import Diagnostic
 from dtir.schema.frozen import FrozenDict, exact_equal
 from dtir.schema.jsontext import MAX_JSON_DEPTH
 from dtir.schema.opendata import member_order
+from dtir.schema.refinements import ValueConstraint
 
 if TYPE_CHECKING:
     from dtir.ir.program import DistributedTaskIR
@@ -59,8 +61,6 @@ def _obstacles(program: DistributedTaskIR, *, distinct_only: bool) -> Iterator[D
     stack: list[tuple[Any, _Place, int]] = [(program, _Place(None, "", ()), _PAYLOAD_DEPTH)]
     while stack:
         part, place, depth = stack.pop()
-        if isinstance(part, _SCALARS):
-            continue
         if distinct_only:
             if (id(part), depth) in seen:
                 continue
@@ -78,9 +78,9 @@ def _obstacles(program: DistributedTaskIR, *, distinct_only: bool) -> Iterator[D
         if is_record(part) and not isinstance(part, RankRange):
             for name, message in _extension_fields(part):
                 yield _finding(_Place(place, name, place.subject), message)
-        stack.extend(
-            (item, _Place(place, step, place.subject), depth + deeper) for step, item, deeper in reversed(_parts(part))
-        )
+        for step, item, deeper in reversed(_parts(part)):
+            if not isinstance(item, _SCALARS):
+                stack.append((item, _Place(place, step, place.subject), depth + deeper))
 
 
 def _finding(place: _Place, message: str, *, steps: int | None = None) -> Diagnostic:
@@ -118,16 +118,42 @@ def _brackets(part: Any) -> int:
     return 3 if isinstance(part, FrozenDict) and len(cast("FrozenDict[Any]", part)) else 2
 
 
+class _Plan(NamedTuple):
+    """What to look at in the records of a class: fields of dtir's own with their defaults, and the others to walk."""
+
+    extensions: tuple[tuple[str, Any], ...]
+    walked: tuple[str, ...]
+
+
+@cache
+def _plan(cls: type[Any]) -> _Plan:
+    defaults = {item.name: item for item in dataclasses.fields(cls)}
+    fields = record_spec(cls).fields
+    return _Plan(
+        tuple((item.name, _default(defaults[item.name])) for item in fields if item.extension),
+        tuple(item.name for item in fields if not item.extension and not _is_leaf(item.annotation)),
+    )
+
+
+def _default(field: dataclasses.Field[Any]) -> Any:
+    return field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
+
+
+def _is_leaf(annotation: Any) -> bool:
+    """True when the upstream format holds every value of an annotation: text, numbers, identifiers, tuples of these."""
+    if annotation is None or annotation is Ellipsis or isinstance(annotation, ValueConstraint):
+        return True
+    if isinstance(annotation, type) and not get_args(annotation):
+        return annotation is not object and issubclass(annotation, (type(None), str, int, float, StableId))
+    arguments = get_args(annotation)
+    return bool(arguments) and all(_is_leaf(item) for item in arguments)
+
+
 def _extension_fields(record: Any) -> Iterator[tuple[str, str]]:
-    cls = cast("type[Any]", type(record))
-    for item in record_spec(cls).fields:
-        if item.extension and not exact_equal(getattr(record, item.name), _default(cls, item.name)):
-            yield item.name, f"the upstream format has no field {cls.__name__}.{item.name}"
-
-
-def _default(cls: type[Any], name: str) -> Any:
-    field = next(item for item in dataclasses.fields(cls) if item.name == name)
-    return field.default if field.default is not dataclasses.MISSING else cast("Any", field.default_factory)()
+    for name, default in _plan(cast("type[Any]", type(record))).extensions:
+        value = getattr(record, name)
+        if value is not default and not exact_equal(value, default):
+            yield name, f"the upstream format has no field {type(record).__name__}.{name}"
 
 
 def _parts(part: Any) -> list[tuple[str, Any, int]]:
@@ -140,6 +166,5 @@ def _parts(part: Any) -> list[tuple[str, Any, int]]:
         members = sorted(cast("frozenset[Any]", part), key=member_order)
         return [(str(index), item, 2) for index, item in enumerate(members)]
     if is_record(part) and not isinstance(part, (Enum, RankRange)):
-        spec = record_spec(cast("type[Any]", type(part)))
-        return [(item.name, getattr(part, item.name), 2) for item in spec.fields if not item.extension]
+        return [(name, getattr(part, name), 2) for name in _plan(cast("type[Any]", type(part))).walked]
     return []

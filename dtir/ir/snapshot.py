@@ -51,14 +51,11 @@ def decode_snapshot(text: str) -> Checked[DistributedTaskIR]:
     try:
         program = program_from_text(text)
         if program is None:
-            program = _program_of(parse_json(text))
+            tree = parse_json(text)
+            program = program_from_native_tree(tree, len(text)) if is_native(tree) else program_from_tree(tree)
     except SerializationError as error:
         return _refused(_UNREADABLE, error)
     return Ok(program)
-
-
-def _program_of(tree: Any) -> DistributedTaskIR:
-    return program_from_native_tree(tree) if is_native(tree) else program_from_tree(tree)
 
 
 def _refused(code: str, error: SerializationError) -> Err[DiagnosticSet]:

@@ -63,12 +63,22 @@ def _upstream_header(program: DistributedTaskIR) -> IRHeader:
 
 
 def program_from_text(text: str) -> DistributedTaskIR | None:
-    """The program of a canonical snapshot without a fault, read fast; None when the general reader must decide."""
+    """The program of a canonical snapshot, read fast; None when the general reader must decide.
+
+    Raises:
+        SerializationError: nothing is wrong with it but the digest.
+    """
     found = read_pieces(text)
-    if found is None:
-        return None
-    found.program.remember("upstream_digest", lambda: found.digest)
-    return found.program
+    return None if found is None else _checked(found.program, found.stated_digest, found.digest)
+
+
+def _checked(program: DistributedTaskIR, stated: str, digest: str) -> DistributedTaskIR:
+    if stated != digest:
+        raise SerializationError(
+            "canonical IR snapshot digest mismatch", hint=f"the envelope states {stated}, the payload has {digest}"
+        )
+    program.remember("upstream_digest", lambda: digest)
+    return program
 
 
 def program_from_tree(tree: Any) -> DistributedTaskIR:
@@ -99,11 +109,5 @@ def _program_of(snapshot: Any) -> DistributedTaskIR:
     if not snapshot.matches_header(payload.header):
         raise SerializationError("snapshot envelope metadata does not match its payload header")
     digest = digest_of_text(UPSTREAM_SCHEMA, canonical_json(payload, depth=2))
-    if digest != snapshot.content_digest:
-        raise SerializationError(
-            "canonical IR snapshot digest mismatch",
-            hint=f"the envelope states {snapshot.content_digest}, the payload has {digest}",
-        )
     program = replace(payload, header=payload.header.under(NATIVE_SCHEMA, NATIVE_VERSION))
-    program.remember("upstream_digest", lambda: digest)
-    return program
+    return _checked(program, snapshot.content_digest, digest)
