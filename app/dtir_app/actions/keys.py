@@ -1,0 +1,60 @@
+"""The keys: what each does, and how the help dialog lists them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dtir_app.actions import graphing, selecting
+from dtir_app.actions.context import Context
+from dtir_app.actions.paging import copy_link, set_view, toggle_gallery
+
+
+def arrow(context: Context, key: str) -> None:
+    """Walk along the edges, where the graph is in sight."""
+    if context.state.view == "graph":
+        graphing.walk(context, key)
+
+
+def _view(name: str) -> Callable[[Context], None]:
+    return lambda context: set_view(context, {"view": name})
+
+
+def _step_out(context: Context) -> None:
+    if context.state.place:
+        context.go(context.state.place[:-1])
+
+
+KEYS: dict[str, Callable[[Context], None]] = {
+    "]": lambda context: selecting.next_finding(context, 1),
+    "[": lambda context: selecting.next_finding(context, -1),
+    "c": lambda context: selecting.next_communication(context, 1),
+    "C": lambda context: selecting.next_communication(context, -1),
+    "f": lambda context: graphing.focus(context, {}),
+    "0": lambda context: graphing.fit(context, {}),
+    "1": _view("overview"),
+    "2": _view("graph"),
+    "g": _view("graph"),
+    "3": _view("mesh"),
+    "m": _view("mesh"),
+    "4": _view("tensor"),
+    "o": lambda context: toggle_gallery(context, {}),
+    "e": lambda context: graphing.open_item(context, {}),
+    "x": _step_out,
+    "u": lambda context: copy_link(context, {}),
+    "Escape": lambda context: selecting.clear(context, {}),
+}
+KEYS_HELP = (
+    ("/", "search"),
+    ("?", "this help"),
+    ("1 2 3 4", "overview, graph, mesh, tensor"),
+    ("] [", "next, previous finding"),
+    ("c C", "next, previous communication"),
+    ("← →", "to what the task waits for, to what waits for it"),
+    ("↑ ↓", "within the level"),
+    ("e x", "open the block, step out"),
+    ("f 0", "selected task, whole graph"),
+    ("o", "open another program"),
+    ("u", "copy a link"),
+    ("Esc", "close, clear, step out"),
+)
+"""The keys as the help dialog lists them."""

@@ -1,0 +1,114 @@
+"""The address bar: opens what a link names, says what it could not, follows the back button, and is kept up to date."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from dtir_app.library import Library
+from dtir_app.links import Link, read_link
+from dtir_app.selection import NOTHING, Selection, find_selection, selection_text
+from dtir_app.state import Notice, State
+
+
+class Addresses:
+    """The link of one session.
+
+    Args:
+        state: what the link speaks of.
+        library: where programs are found by digest.
+        open_program: opens a program and calls when it is there.
+        select: selects something.
+        tell: sends a message to the page's bridge.
+    """
+
+    def __init__(
+        self,
+        state: State,
+        library: Library,
+        open_program: Callable[..., None],
+        select: Callable[..., None],
+        tell: Callable[..., None],
+    ) -> None:
+        self._state, self._library = state, library
+        self._open, self._select, self._tell = open_program, select, tell
+        self._written = ""
+        self._waiting: Link | None = None
+
+    def start(self, query: str) -> None:
+        """Open what the first address names; without a program in it, the library's first."""
+        link = read_link(query)
+        key = self._key(link)
+        problems = list(link.problems)
+        if link.digest and not key:
+            problems.append(
+                f"the program {link.digest[:12]} is not open on this server: "
+                "start the explorer with its file, or drop the file onto the page"
+            )
+        bare = not link.digest and not self._library.entries("file")
+        self._go(replace(link, digest=""), key or self._library.first, problems, gallery=bare and not link.view)
+
+    def follow(self, query: str) -> None:
+        """The person went back or forward."""
+        link = read_link(query)
+        key = self._key(link)
+        self._written = query
+        if key and key != self._state.program_key:
+            self._go(link, key, list(link.problems))
+        else:
+            self._apply(link, list(link.problems))
+
+    def _key(self, link: Link) -> str:
+        if not link.digest:
+            return ""
+        exact = self._library.key_of(link.digest)
+        return exact or self._library.key_starting(link.digest)
+
+    def _go(self, link: Link, key: str, problems: list[str], gallery: bool = False) -> None:
+        if not key:
+            self._state.gallery = True
+            self._say(problems)
+            return
+        self._waiting = link
+        self._open(key, lambda: self._opened(link, problems, gallery))
+
+    def _opened(self, link: Link, problems: list[str], gallery: bool) -> None:
+        self._waiting = None
+        self._apply(link, problems)
+        if gallery:
+            self._state.gallery = True
+
+    def _apply(self, link: Link, problems: list[str]) -> None:
+        state = self._state
+        if link.view:
+            state.view = link.view
+        elif link.selection:
+            state.view = "graph"
+        if link.text:
+            state.filters = replace(state.filters, text=link.text)
+        found: Selection = NOTHING
+        if link.selection and state.store is not None:
+            found = find_selection(state.store, link.selection)
+            if not found:
+                problems.append(f"{link.selection[:16]}… is not in this program")
+        if found:
+            self._select(found, camera="go")
+        elif state.selection:
+            state.selection = NOTHING
+        self._say(problems)
+
+    def _say(self, problems: list[str]) -> None:
+        if problems:
+            text = "The link could not be followed in full: " + "; ".join(problems) + "."
+            self._state.notice = Notice("warning", text)
+
+    def write(self, *, replace: bool = False) -> None:
+        """Put the state into the address; a new entry of the history for another program, view or selection."""
+        state = self._state
+        if state.store is None or self._waiting is not None:
+            return
+        link = Link(state.store.digest, state.view, selection_text(state.store, state.selection), state.filters.text)
+        query = link.query()
+        if query != self._written:
+            self._written = query
+            self._tell("address", query=query, replace=replace)

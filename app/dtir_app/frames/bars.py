@@ -1,0 +1,282 @@
+"""What stands in the bars around the views: names, counts, choices, limits; as plain data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from dtir_app.filters import Filters, kind_counts
+from dtir_app.frames import inspector
+from dtir_app.frames.graph import GraphFrame
+from dtir_app.frames.mesh import MeshFrame
+from dtir_app.frames.rows import task_link
+from dtir_app.frames.table_columns import TABLE_LABELS, TABLES
+from dtir_app.frames.tables import base_rows
+from dtir_app.kinds import FAMILY_LABELS, KIND_INDEX, KINDS, Family
+from dtir_app.query import parse, task_mask
+from dtir_app.scenes import Place, Scene, crumbs, entered_place
+from dtir_app.selection import Selection, of_task, selection_text, task_of
+from dtir_app.store import SEVERITIES, Opened, Store
+from dtir_app.text import bytes_text, count_text, plural
+
+HITS = 60
+VIEW_TABS = (
+    {"name": "overview", "label": "Overview", "help": "what is in the program, what is wrong, what costs most"},
+    {"name": "graph", "label": "Graph", "help": "tasks and what they wait for"},
+    {"name": "mesh", "label": "Mesh", "help": "ranks and groups"},
+    {"name": "tensor", "label": "Tensor", "help": "which rank holds which block"},
+)
+
+
+def topbar(opened: Opened | None, query: str, dark: bool) -> dict[str, object]:
+    """The bar at the top; without a program its name says so."""
+    if opened is None or opened.store is None:
+        return {"name": opened.label if opened else "", "digest": opened.digest if opened else "", "dark": dark}
+    store = opened.store
+    counts = store.counts()
+    found = [{"severity": name, "count": count_text(number)} for name, number in counts.items() if number]
+    return {
+        "name": store.name,
+        "digest": store.digest,
+        "mesh": store.mesh_text,
+        "mesh_note": f"{plural(store.mesh.size, 'rank')}",
+        "counts": f"{plural(len(store.tasks), 'task')} · {plural(len(store.values), 'tensor')}",
+        "findings": found,
+        "clean": not found,
+        "dark": dark,
+        "hits": search_hits(store, query),
+    }
+
+
+def search_hits(store: Store, text: str) -> dict[str, object] | None:
+    """The hits of a search: the first ones, and how many there are."""
+    if not text.strip():
+        return None
+    query = parse(text)
+    hits = np.flatnonzero(task_mask(store, query)).tolist() if not query.empty else []
+    items: list[dict[str, object]] = []
+    for index in hits[:HITS]:
+        kind = KINDS[store.tasks.kind[index]]
+        scope = int(store.tasks.scope[index])
+        size = float(store.tasks.message_bytes[index])
+        note = bytes_text(size) if not math.isnan(size) else store.scopes[scope].name if scope else ""
+        items.append(
+            {
+                "key": selection_text(store, of_task(index)),
+                "name": store.tasks.name[index],
+                "code": kind.code,
+                "family": int(kind.family),
+                "note": note,
+            }
+        )
+    shown = f", first {HITS} listed" if len(hits) > HITS else ""
+    return {
+        "text": text,
+        "problem": query.problem,
+        "total": len(hits),
+        "count": f"{plural(len(hits), 'hit')}{shown}",
+        "items": items,
+    }
+
+
+def filter_bar(store: Store, filters: Filters, mask: npt.NDArray[np.bool_]) -> dict[str, object]:
+    """The choices of the filters that the program has, and what is kept."""
+    kinds = [
+        {
+            "name": name,
+            "label": KINDS[KIND_INDEX[name]].label,
+            "code": KINDS[KIND_INDEX[name]].code,
+            "family": int(KINDS[KIND_INDEX[name]].family),
+            "count": count_text(count),
+            "on": name in filters.kinds,
+        }
+        for name, count in kind_counts(store)
+    ]
+    used = 0
+    for bits in np.unique(store.tasks.axes).tolist():
+        used |= int(bits)
+    axes = [
+        {"name": axis.name, "label": axis.name, "on": axis.name in filters.axes}
+        for bit, axis in enumerate(store.mesh.axes[:62])
+        if used >> bit & 1
+    ]
+    counts = store.counts()
+    severities = [
+        {
+            "name": name,
+            "label": name,
+            "severity": name,
+            "count": count_text(counts[name]),
+            "on": name in filters.severities,
+        }
+        for name in SEVERITIES
+        if counts[name]
+    ]
+    return {
+        "kinds": kinds,
+        "axes": axes,
+        "severities": severities,
+        "bytes": byte_choices(store, filters.min_bytes),
+        "text": filters.text,
+        "active": filters.active_count,
+        "kept": f"{count_text(int(mask.sum()))} of {plural(len(mask), 'task')}" if filters.active else "",
+    }
+
+
+def byte_choices(store: Store, chosen: float) -> list[dict[str, object]]:
+    """Powers of four between the smallest and the largest message; none where all are alike."""
+    sizes = store.tasks.message_bytes[np.isfinite(store.tasks.message_bytes) & (store.tasks.message_bytes > 0)]
+    if not len(sizes) or sizes.min() == sizes.max():
+        return []
+    low, high = math.floor(math.log(sizes.min(), 4)), math.floor(math.log(sizes.max(), 4))
+    steps = [4.0**power for power in range(low + 1, high + 1)][-10:]
+    return [
+        {"value": 0, "label": "any size", "on": chosen == 0},
+        *({"value": step, "label": f"at least {bytes_text(step)}", "on": step == chosen} for step in steps),
+    ]
+
+
+def table_tabs(store: Store) -> list[dict[str, str]]:
+    """The four tables with their number of rows."""
+    return [
+        {"name": name, "label": TABLE_LABELS[name], "count": count_text(len(base_rows(store, name)))} for name in TABLES
+    ]
+
+
+def table_note(page: Mapping[str, object]) -> str:
+    """What is left out of a table, in a few words."""
+    total, everything = int(str(page["total"])), int(str(page["all"]))
+    if total == everything:
+        return ""
+    return f"{count_text(total)} of {count_text(everything)} rows match the filters"
+
+
+def table_empty(store: Store, table: str, filters: Filters) -> str:
+    """What stands where a table has no rows."""
+    if filters.active and len(base_rows(store, table)):
+        return "No row matches the filters."
+    return {
+        "diagnostics": "Nothing was found: reading and judging reported no error, no warning and no remark.",
+        "collectives": "This program communicates nothing: every task is local.",
+        "tasks": "The program has no tasks.",
+        "tensors": "The program names no tensors.",
+    }[table]
+
+
+def graph_bar(
+    store: Store, place: Place, at: Scene, frame: GraphFrame, filters: Filters, selection: Selection, kept: int
+) -> dict[str, object]:
+    """Where the graph is, its legend, and what of it is not drawn."""
+    counts = (
+        np.bincount(store.tasks.family[at.tasks], minlength=len(Family))
+        if len(at.tasks)
+        else np.zeros(len(Family), int)
+    )
+    task = task_of(store, selection)
+    item = at.item_of(task) if task >= 0 else -1
+    target = entered_place(store, place, at, item) if item >= 0 else None
+    shown = f"{plural(len(frame.placed.items), 'item')} for {plural(frame.total_tasks, 'task')}"
+    said = list(frame.lines)
+    if filters.active:
+        said.append(f"{count_text(kept)} of {plural(len(store.tasks), 'task')} match the filters, others faded")
+    fold: dict[str, object] | None = None
+    if at.is_folded:
+        fold = {"label": "Show all tasks", "folded": False}
+    elif (
+        len(at.tasks) > 40
+        and not (place and place[-1][0] == "block")
+        and counts[Family.LOCAL]
+        and counts[Family.LOCAL] < len(at.tasks)
+    ):
+        fold = {"label": "Fold local work", "folded": True}
+    return {
+        "crumbs": crumbs(store, place),
+        "page": frame.placed.page,
+        "pages": frame.placed.pages,
+        "can_open": "" if target is None else "Open block" if target[-1][0] == "block" else "Open region",
+        "selected": item >= 0,
+        "legend": legend(store, at, counts, filters),
+        "limit": f"Showing {shown}: {'; '.join(said)}." if said else "",
+        "fold": fold,
+    }
+
+
+def legend(store: Store, at: Scene, counts: npt.NDArray[np.int64], filters: Filters) -> list[dict[str, object]]:
+    """One entry a family, with the codes that its kinds have."""
+    codes = {family: " ".join(kind.code for kind in KINDS if kind.family is family and kind.code) for family in Family}
+    blocks = int(np.count_nonzero(at.folded.size > 1)) + int(counts[Family.BLOCK])
+    made: list[dict[str, object]] = []
+    for family in Family:
+        count = blocks if family is Family.BLOCK else int(counts[family])
+        if family is Family.BLOCK and not blocks:
+            continue
+        made.append(
+            {
+                "family": int(family),
+                "label": FAMILY_LABELS[family] if family is not Family.BLOCK else "block (opens)",
+                "count": count_text(count),
+                "on": int(family) in filters.families,
+                "help": f"{FAMILY_LABELS[family]}: {codes[family]}" if codes[family] else FAMILY_LABELS[family],
+            }
+        )
+    return made
+
+
+def graph_foot(store: Store, selection: Selection) -> dict[str, object]:
+    """The selected task between its neighbours."""
+    task = task_of(store, selection)
+    if task < 0:
+        return {"message": "Click a task to select it. Double click opens a block. Arrow keys walk along the edges."}
+    before, after = inspector.neighbours(store, task)
+    kind = KINDS[store.tasks.kind[task]]
+    return {
+        "title": store.tasks.name[task],
+        "code": kind.code,
+        "family": int(kind.family),
+        "before": few([task_link(store, other) for other in before]),
+        "after": few([task_link(store, other) for other in after]),
+    }
+
+
+def few(links: list[dict[str, str]], limit: int = 12) -> list[dict[str, str]]:
+    """The first links, and the number of the others."""
+    if len(links) <= limit:
+        return links
+    return [*links[:limit], {"text": f"… {count_text(len(links) - limit)} more", "key": "", "badge": "", "family": ""}]
+
+
+def mesh_bar(store: Store, frame: MeshFrame, selection: Selection, grouped: frozenset[str]) -> dict[str, object]:
+    """Title, arrangement of the axes, and which ranks are not shown."""
+    chosen = grouped or frozenset({store.mesh.axes[-1].name})
+    axes = [
+        {
+            "name": axis.name,
+            "size": f"× {count_text(axis.size)}",
+            "grouped": axis.name in chosen,
+            "across": axis.name in frame.columns,
+            "fixed": frame.fixed.get(axis.name),
+            "last": axis.size - 1,
+        }
+        for axis in store.mesh.axes
+    ]
+    limit = ""
+    if frame.shown < frame.total:
+        limit = f"Showing {count_text(frame.shown)} of {plural(frame.total, 'rank')}: move the sliders to see others."
+        if not frame.fixed:
+            limit = f"Showing the first {count_text(frame.shown)} of {plural(frame.total, 'rank')}."
+    return {"title": frame.title, "note": frame.note, "axes": axes, "selected": bool(selection), "limit": limit}
+
+
+def mesh_side(frame: MeshFrame, text: str) -> dict[str, object]:
+    """The groups as a list."""
+    noun = "pair" if frame.groups and "→" in frame.groups[0]["members"] else "group"
+    hidden = frame.group_total - len(frame.groups)
+    return {
+        "heading": plural(frame.group_total, noun),
+        "groups": frame.groups,
+        "text": text,
+        "more": f"… {plural(hidden, f'more {noun}', f'more {noun}s')}" if hidden else "",
+    }

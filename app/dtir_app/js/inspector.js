@@ -1,0 +1,28 @@
+const {h, put, badge, sign, icon, button, live, element} = window.dtir;
+
+export function render({model, el}) {
+  const send = (type, more = {}) => model.send_msg({type, ...more});
+  const root = h('div', {class: 'inspector-box', 'data-testid': 'inspector'});
+  const copy = (text) => navigator.clipboard?.writeText(text).catch(() => 0);
+  const link = (item) => item.key
+    ? h('button', {type: 'button', class: 'item-link', 'data-testid': 'inspector-link', 'data-key': item.key, title: item.text, onclick: () => send('select', {key: item.key})},
+      item.badge ? badge(item.badge, item.family) : null, h('span', {class: 'mono'}, item.text))
+    : h('span', {class: 'mono muted'}, item.text);
+  live(model, (data) => {
+    if (!data.title) { put(root); return; }
+    put(root, 
+      h('header', {},
+        h('div', {class: 'inspector-kind'}, badge(data.code, data.family), h('span', {class: 'muted'}, data.kind), data.badges.map((text) => h('span', {class: 'chip mono'}, text)),
+          data.key ? h('span', {class: 'right'}, button('Copy the id', () => copy(data.key), {class: 'icon-button small'}, icon('copy')), button('Clear the selection (Esc)', () => send('clear'), {class: 'icon-button small', 'data-testid': 'inspector-clear'}, icon('close'))) : null),
+        h('h2', {class: 'mono', 'data-testid': 'inspector-title', 'data-key': data.key}, data.title),
+        h('p', {'data-testid': 'inspector-sentence'}, data.sentence),
+        data.show ? h('div', {class: 'inspector-actions'}, data.show.map((item) => button(item.label, () => send('view', {view: item.view}), {class: 'button small', 'data-testid': `inspector-to-${item.view}`}))) : null,
+        data.enter.map((item) => button(`open ${item.text}`, () => send('enter-scope', {scope: item.scope}), {class: 'button small', 'data-testid': 'inspector-enter'}))),
+      data.sections.map((section) => h('section', {}, h('h3', {}, section.title), h('dl', {}, section.rows.map((row) => [
+        h('dt', {class: row.tone ? `tone-${row.tone}` : ''}, ['error', 'warning', 'info'].includes(row.tone) && section.title.includes('finding') ? sign(row.tone) : null, row.label),
+        h('dd', {class: row.mono ? 'mono' : ''}, row.links.length ? h('span', {class: 'links'}, row.links.map(link)) : null, row.text ? h('span', {class: row.tone ? `tone-${row.tone}` : ''}, row.text) : null, row.note ? h('span', {class: 'note'}, row.note) : null),
+      ])))));
+    root.scrollTop = 0;
+  });
+  return element(root, el);
+}

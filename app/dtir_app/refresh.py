@@ -1,0 +1,265 @@
+"""From state to page: what of the page follows from which fields. Each function draws one part; the session decides when."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from dtir_app.filters import filter_mask
+from dtir_app.frames import bars
+from dtir_app.frames.graph import GraphFrame, graph_frame
+from dtir_app.frames.highlight import highlight
+from dtir_app.frames.inspector import inspect
+from dtir_app.frames.mesh import groups_text, mesh_frame
+from dtir_app.frames.outline import outline_rows
+from dtir_app.frames.overview import overview
+from dtir_app.frames.tables import row_of, table_page
+from dtir_app.frames.tensors import tensor_bar, tensor_maps
+from dtir_app.library import Library
+from dtir_app.locked import Pen
+from dtir_app.scenes import Scene, scene
+from dtir_app.selection import selection_text, task_of
+from dtir_app.shell import Parts
+from dtir_app.state import State
+from dtir_app.store import Store
+from dtir_app.text import plural
+
+
+@dataclass(slots=True)
+class Shown:
+    """What the graph view shows right now, for picking and for small changes."""
+
+    scene: Scene | None = None
+    frame: GraphFrame | None = None
+    key: object = None
+
+
+class Painter:
+    """Draws the parts of one page."""
+
+    def __init__(self, state: State, parts: Parts, pen: Pen, library: Library) -> None:
+        self._state, self._parts, self._pen, self._library = state, parts, pen, library
+        self.graph = Shown()
+        self._mask: tuple[object, npt.NDArray[np.bool_]] | None = None
+
+    def mask(self, store: Store) -> npt.NDArray[np.bool_]:
+        """The tasks that the filters keep."""
+        key = (id(store), self._state.filters)
+        if self._mask is None or self._mask[0] != key:
+            self._mask = (key, filter_mask(store, self._state.filters))
+        return self._mask[1]
+
+    # -- elements ------------------------------------------------------------------------------------------------------
+
+    def draw_topbar(self) -> None:
+        state = self._state
+        self._parts.topbar.show(bars.topbar(state.opened, state.query, state.dark))
+
+    def draw_tabs(self) -> None:
+        state = self._state
+        page = "gallery" if state.gallery else "program"
+        self._parts.tabs.show({"tabs": bars.VIEW_TABS, "view": state.view, "page": page, "busy": state.busy})
+
+    def draw_notice(self) -> None:
+        notice = self._state.notice
+        lines = [{"code": code, "message": message, "hint": hint} for code, message, hint in notice.lines]
+        self._parts.notice.show(
+            {"tone": notice.tone, "text": notice.text, "lines": lines, "more": notice.more} if notice.tone else {}
+        )
+
+    def draw_gallery(self) -> None:
+        state = self._state
+        cards = {
+            kind: [
+                {
+                    "key": entry.key,
+                    "name": entry.name,
+                    "title": entry.title,
+                    "text": entry.text,
+                    "meta": entry.meta,
+                    "open": entry.key == state.program_key,
+                }
+                for entry in self._library.entries(kind)
+            ]
+            for kind in ("file", "upload", "gallery")
+        }
+        lead = "Real programs, each with one thing to look at. Or drop a file of your own at the end of this page."
+        self._parts.gallery.show(
+            {
+                "lead": lead,
+                "files": [*cards["file"], *cards["upload"]],
+                "programs": cards["gallery"],
+                "closable": state.store is not None,
+            }
+        )
+
+    def draw_overview(self) -> None:
+        store = self._state.store
+        if store is None:
+            self._parts.overview.show({"message": "No program is open." if not self._state.busy else self._state.busy})
+            return
+        if "overview" not in store.memo:
+            made = overview(store)
+            counts = store.counts()
+            said = ", ".join(plural(number, name) for name, number in counts.items() if number and name != "info")
+            remarks = plural(counts["info"], "remark") if counts["info"] else ""
+            worst = made["worst"]
+            assert isinstance(worst, dict)
+            worst["summary"] = (
+                ", ".join(text for text in (said, remarks) if text) or "reading and judging found nothing"
+            )
+            store.memo["overview"] = made
+        self._parts.overview.show(store.memo["overview"])
+
+    def draw_rail(self) -> None:
+        state, store = self._state, self._state.store
+        if store is None:
+            self._parts.rail.show({})
+            return
+        mask = self.mask(store)
+        shown = frozenset(np.flatnonzero(mask).tolist()) if state.filters.active else None
+        rows = outline_rows(store, state.outline, state.selection, shown)
+        reveal = selection_text(store, state.selection)
+        self._parts.rail.show({"rows": rows, "filters": bars.filter_bar(store, state.filters, mask), "reveal": reveal})
+
+    def draw_inspector(self) -> None:
+        state, store = self._state, self._state.store
+        if store is None:
+            self._parts.inspector.show({})
+            return
+        content = inspect(store, state.selection)
+        others = [("graph", "in graph"), ("mesh", "ranks"), ("tensor", "shard map")]
+        if state.selection:
+            content["show"] = [{"view": view, "label": label} for view, label in others if view != state.view]
+        self._parts.inspector.show(content)
+
+    def draw_drawer(self) -> None:
+        state, store = self._state, self._state.store
+        if store is None:
+            self._parts.drawer.show({})
+            return
+        page = table_page(
+            store,
+            state.table,
+            filters=state.filters,
+            sort=state.sort,
+            descending=state.descending,
+            page=state.table_page,
+        )
+        selected = state.finding if state.table == "diagnostics" else row_of(store, state.table, state.selection)
+        more = {
+            "tabs": bars.table_tabs(store),
+            "selected": selected,
+            "note": bars.table_note(page),
+            "empty": bars.table_empty(store, state.table, state.filters),
+        }
+        self._parts.drawer.show(page | more)
+
+    # -- graph ---------------------------------------------------------------------------------------------------------
+
+    def draw_graph(self) -> None:
+        """The scene, when it is another one; the selection in it; and the camera."""
+        state, store = self._state, self._state.store
+        if store is None:
+            self._parts.graphbar.show({})
+            return
+        key = (id(store), state.place, state.is_folded(), state.page, state.filters)
+        if key != self.graph.key:
+            at = scene(store, state.place, state.is_folded())
+            mask = self.mask(store) if state.filters.active else None
+            frame = graph_frame(store, at, mask=mask, page=state.page)
+            self.graph = Shown(at, frame, key)
+            view = self._parts.graph
+            self._pen.write("graph", lambda: view.show(frame.nodes, frame.edges, frame.stubs, frame.marks))
+        self.draw_graph_selection()
+
+    def draw_graph_selection(self) -> None:
+        state, store, shown = self._state, self._state.store, self.graph
+        if store is None or shown.scene is None or shown.frame is None:
+            return
+        task = task_of(store, state.selection)
+        found = highlight(shown.scene, shown.frame.placed, task)
+        view = self._parts.graph
+        self._pen.write("graph-selection", lambda: view.highlight(found.rings, found.edges))
+        if state.camera != "stay":
+            self.move_camera(found.centre)
+            state.camera = "stay"  # a change of filters, say, leaves the picture where it is
+        kept = int(self.mask(store).sum())
+        self._parts.graphbar.show(
+            bars.graph_bar(store, state.place, shown.scene, shown.frame, state.filters, state.selection, kept)
+        )
+        self._parts.graphfoot.show(bars.graph_foot(store, state.selection))
+
+    def move_camera(self, centre: tuple[float, float] | None) -> None:
+        state, view, shown = self._state, self._parts.graph, self.graph
+        assert shown.frame is not None
+        placed = shown.frame.placed
+        how = state.camera
+        self._pen.write("graph-camera", lambda: view.look(how, placed.width, placed.height, centre))
+
+    # -- mesh and tensor -----------------------------------------------------------------------------------------------
+
+    def draw_mesh(self) -> None:
+        state, store = self._state, self._state.store
+        if store is None:
+            self._parts.meshbar.show({})
+            self._parts.meshside.show({})
+            return
+        frame = mesh_frame(store, state.selection, axes=state.mesh_axes, columns=state.mesh_columns, at=state.mesh_at)
+        view = self._parts.mesh
+        self._pen.write("mesh", lambda: view.show(frame.cells, frame.arrows, frame.ticks, frame.extent))
+        self._parts.meshbar.show(bars.mesh_bar(store, frame, state.selection, state.mesh_axes))
+        self._parts.meshside.show(bars.mesh_side(frame, groups_text(frame)))
+
+    def draw_tensor(self) -> None:
+        state, store = self._state, self._state.store
+        if store is None:
+            self._parts.tensorbar.show({})
+            return
+        maps = tensor_maps(
+            store, state.selection, picked=state.tensor_values, dims=state.tensor_dims, at=state.tensor_at
+        )
+        self._parts.tensorbar.show(tensor_bar(store, maps))
+        for view, (_, _, _, frame) in zip((self._parts.before, self._parts.after), maps, strict=False):
+            self._pen.write(
+                f"tensor-{view.figure.name}",
+                lambda view=view, frame=frame: view.show(frame.tiles, frame.ticks),
+            )
+
+    def restyle(self) -> None:
+        """The other theme for the figures."""
+        dark = self._state.dark
+        parts = self._parts
+        views = (parts.graph, parts.mesh, parts.before, parts.after)
+        self._pen.write("theme", lambda: [view.restyle(dark) for view in views])  # type: ignore[func-returns-value]
+
+
+Draw = Callable[[Painter], None]
+
+ALWAYS: Mapping[str, tuple[frozenset[str], Draw]] = {
+    "notice": (frozenset({"notice"}), Painter.draw_notice),
+    "tabs": (frozenset({"view", "gallery", "busy"}), Painter.draw_tabs),
+    "topbar": (frozenset({"opened", "query", "dark"}), Painter.draw_topbar),
+    "gallery": (frozenset({"opened", "program_key", "gallery"}), Painter.draw_gallery),
+    "rail": (frozenset({"opened", "outline", "selection", "filters"}), Painter.draw_rail),
+    "inspector": (frozenset({"opened", "selection", "view"}), Painter.draw_inspector),
+    "drawer": (
+        frozenset({"opened", "selection", "finding", "table", "sort", "descending", "table_page", "filters"}),
+        Painter.draw_drawer,
+    ),
+    "theme": (frozenset({"dark"}), Painter.restyle),
+}
+"""Parts that are always in sight: the fields they follow from, and how they are drawn."""
+
+VIEWS: Mapping[str, tuple[frozenset[str], Draw]] = {
+    "overview": (frozenset({"opened", "busy"}), Painter.draw_overview),
+    "graph": (frozenset({"opened", "selection", "filters", "place", "folded", "page"}), Painter.draw_graph),
+    "mesh": (frozenset({"opened", "selection", "mesh_axes", "mesh_columns", "mesh_at"}), Painter.draw_mesh),
+    "tensor": (frozenset({"opened", "selection", "tensor_values", "tensor_dims", "tensor_at"}), Painter.draw_tensor),
+}
+"""Views, drawn while in sight; one that was out of sight when a field changed is drawn when it comes into sight."""
+
+WATCHED = sorted(set().union(*(fields for fields, _ in (*ALWAYS.values(), *VIEWS.values()))))

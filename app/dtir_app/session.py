@@ -1,0 +1,218 @@
+"""One session: state, page and what connects them. The only place that watches the state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from functools import partial
+from typing import Any
+
+import panel as pn
+import param
+from bokeh.document import Document
+
+from dtir_app.actions import Context, graphing, handle
+from dtir_app.actions.keys import KEYS_HELP
+from dtir_app.addresses import Addresses
+from dtir_app.components import Message
+from dtir_app.frames.communication import sentence
+from dtir_app.library import Library
+from dtir_app.locked import Pen
+from dtir_app.query import KEYS
+from dtir_app.refresh import ALWAYS, VIEWS, WATCHED, Painter
+from dtir_app.selection import selection_text
+from dtir_app.shell import make_page, make_parts
+from dtir_app.state import QUIET, Notice, State
+from dtir_app.store import Opened
+from dtir_app.text import plural
+
+NOTICE_LINES = 8
+
+
+class Session:
+    """One open page."""
+
+    def __init__(
+        self, library: Library, *, document: Document | None = None, query: str = "", dark: bool = False
+    ) -> None:
+        self._library = library
+        self._document = document
+        self.state = State(dark=dark)
+        self._parts = make_parts(dark)
+        self._pen = Pen(document)
+        self._painter = Painter(self.state, self._parts, self._pen, library)
+        self._context = Context(self.state, self._painter, self.open_program, self._parts.bridge.send)
+        self._stale: set[str] = set(VIEWS)
+        self._closed = False
+        self._wanted: object = None
+        self._ready = False
+        self.addresses = Addresses(
+            self.state, library, self.open_program, self._context.select, self._parts.bridge.send
+        )
+        self._connect()
+        self.addresses.start(query)
+        self._draw(set(WATCHED))
+        self._watcher = self.state.param.watch(self._changed, WATCHED)
+        self._pen.start()
+
+    @property
+    def page(self) -> pn.Template:
+        """The page to serve."""
+        return make_page(self._parts)
+
+    # -- from state to page --------------------------------------------------------------------------------------------
+
+    def _changed(self, *events: param.parameterized.Event) -> None:
+        names = {event.name for event in events if event.old is not event.new}
+        if not names:
+            return
+        self._draw(names)
+        if self._ready and names & {"opened", "view", "selection", "filters"}:
+            self.addresses.write()
+        if "selection" in names or "opened" in names:
+            self._announce()
+
+    def _draw(self, names: set[str]) -> None:
+        for fields, draw in ALWAYS.values():
+            if fields & names:
+                draw(self._painter)
+        for view, (fields, draw) in VIEWS.items():
+            if fields & names:
+                self._stale.add(view)
+            if view == self.state.view and view in self._stale:
+                self._stale.discard(view)
+                draw(self._painter)
+
+    def _announce(self) -> None:
+        store, selection = self.state.store, self.state.selection
+        if store is None or not self._ready:
+            return
+        if selection.task >= 0:
+            text = f"Selected {store.tasks.name[selection.task]}. {sentence(store, selection.task)}"
+        elif selection.value >= 0:
+            values, index = store.values, selection.value
+            text = f"Selected tensor {values.name[index]}, {values.shape[index]}, {values.layout[index]}"
+        else:
+            text = f"{store.name} is open, nothing is selected."
+        self._parts.bridge.send("announce", text=text)
+
+    # -- from page to state --------------------------------------------------------------------------------------------
+
+    def _connect(self) -> None:
+        for element in self._parts.elements.values():
+            element.listen(self._heard)
+        graph = self._parts.graph
+        graph.on_tap(partial(graphing.tapped, self._context), partial(graphing.opened_at, self._context))
+        self._parts.upload.param.watch(self._dropped, "value")
+
+    def _heard(self, kind: str, message: Message) -> None:
+        if self._closed:
+            return
+        match kind:
+            case "ready":
+                self._on_ready(message)
+            case "address":
+                self.addresses.follow(str(message.get("search", "")))
+            case _:
+                handle(self._context, kind, message)
+
+    def _on_ready(self, message: Message) -> None:
+        """The page is drawn: tell it what it needs to know, and take its theme where a cookie did not say it."""
+        self._ready = True
+        self._parts.bridge.send(
+            "help", keys=[list(item) for item in KEYS_HELP], grammar=[list(item) for item in KEYS.items()]
+        )
+        if bool(message.get("dark")) != self.state.dark:
+            self.state.dark = bool(message.get("dark"))
+        self.addresses.write(replace=True)
+
+    # -- opening -------------------------------------------------------------------------------------------------------
+
+    def open_program(self, key: str, then: Callable[[], None] | None = None) -> None:
+        """Open a program of the library, now when it was read before, else when it is read."""
+        entry = self._library.entry(key)
+        if entry is None:
+            self.state.notice = Notice("warning", "That program is no longer open on this server.")
+            return
+        self._wait(self._library.open(key), entry.title, key, then)
+
+    def _wait(self, future: Future[Opened], label: str, key: str, then: Callable[[], None] | None = None) -> None:
+        self._wanted = future
+        if future.done():
+            self._take(future, key, then)
+            return
+        self.state.param.update(busy=f"Reading {label} …", gallery=False)
+        future.add_done_callback(partial(self._later, key, then))
+
+    def _later(self, key: str, then: Callable[[], None] | None, future: Future[Opened]) -> None:
+        """From the worker's thread: the rest is done by the document, if it still lives."""
+        document = self._document
+        if document is not None and not self._closed:
+            document.add_next_tick_callback(partial(self._take, future, key, then))
+
+    def _take(self, future: Future[Opened], key: str, then: Callable[[], None] | None) -> None:
+        if self._closed or future is not self._wanted:
+            return  # a later choice overtook this one
+        opened = future.result()
+        if opened.store is None:
+            self.state.param.update(busy="", notice=refusal(opened), gallery=self.state.store is None)
+            return
+        notice = remarks(opened) if key.startswith("upload") or key == "" else QUIET
+        digest_key = key or self._library.key_of(opened.digest)
+        self.state.param.update(**self.state.program_fields(opened, digest_key), notice=notice)
+        self._parts.bridge.send("title", text=f"{opened.store.name} – dtir explorer")
+        if then is not None:
+            then()
+
+    def _dropped(self, event: param.parameterized.Event) -> None:
+        """A file was dropped: read it off the event loop."""
+        files: dict[str, Any] = event.new or {}
+        if self._closed or not files:
+            return
+        name, data = next(iter(files.items()))
+        content = data.encode("utf-8") if isinstance(data, str) else bytes(data)
+        self._parts.upload.value = {}
+        self._wait(self._library.upload(name, content), name, "")
+
+    def close(self) -> None:
+        """The browser is gone: let go of everything."""
+        self._closed = True
+        self._pen.close()
+        self.state.param.unwatch(self._watcher)
+        self._document = None
+
+    def current_key(self) -> str:
+        """The text of the selection."""
+        return selection_text(self.state.store, self.state.selection) if self.state.store else ""
+
+
+def refusal(opened: Opened) -> Notice:
+    """Why an input could not be opened."""
+    lines = tuple((item.code, item.message, item.hint) for item in opened.findings[:NOTICE_LINES])
+    hidden = len(opened.findings) - len(lines)
+    return Notice(
+        "error", f"{opened.label} could not be opened.", lines, f"… {plural(hidden, 'more finding')}" if hidden else ""
+    )
+
+
+def remarks(opened: Opened) -> Notice:
+    """What was found in an upload that could be opened."""
+    errors = [item for item in opened.findings if item.severity == "error"]
+    if not errors:
+        return Notice("info", f"{opened.label} is open.")
+    return Notice("warning", f"{opened.label} is open, with {plural(len(errors), 'error')}; see Diagnostics.")
+
+
+def create_app(library: Library) -> Callable[[], pn.Template]:
+    """What the server calls for every browser that comes: a page with a state of its own."""
+
+    def app() -> pn.Template:
+        arguments = pn.state.location.search if pn.state.location is not None else ""
+        cookies = pn.state.cookies or {}
+        document = pn.state.curdoc
+        session = Session(library, document=document, query=arguments or "", dark=cookies.get("dtir_theme") == "dark")
+        if document is not None:
+            pn.state.on_session_destroyed(lambda _: session.close())
+        return session.page
+
+    return app

@@ -1,0 +1,128 @@
+"""What one session looks at. No widgets, no figures; everything that is shown follows from these fields and a `Store`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import param
+
+from dtir_app.filters import Filters
+from dtir_app.scenes import Place, default_folding, first_place, home_of, scene
+from dtir_app.selection import NOTHING, Selection, task_of
+from dtir_app.store import Opened, Store
+
+VIEWS = ("overview", "graph", "mesh", "tensor")
+TABLES = ("diagnostics", "collectives", "tasks", "tensors")
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A message above the page: its tone (``error``, ``warning``, ``info``), a sentence, and lines of detail."""
+
+    tone: str = ""
+    text: str = ""
+    lines: tuple[tuple[str, str, str], ...] = ()
+    more: str = ""
+
+
+QUIET = Notice()
+
+
+class State(param.Parameterized):
+    """The session's one source of truth; several fields are changed by one ``state.param.update(...)``."""
+
+    opened = param.ClassSelector(class_=Opened, default=None, allow_None=True, doc="the open program")
+    program_key = param.String("", doc="what the library knows it by")
+    view = param.Selector(default="overview", objects=list(VIEWS))
+    selection = param.ClassSelector(class_=Selection, default=NOTHING, constant=False)
+    finding = param.Integer(-1, doc="row of the finding that is gone through; -1 none")
+    filters = param.ClassSelector(class_=Filters, default=Filters())
+    query = param.String("", doc="text in the search box")
+
+    place = param.ClassSelector(class_=tuple, default=(), doc="where the graph view is; see dtir_app.scenes")
+    folded = param.Dict(default={}, doc="choices of folding by place, where they differ from the default")
+    page = param.Integer(0, bounds=(0, None), doc="part of the graph, where it is drawn in parts")
+    camera = param.String("fit", doc="what the camera does next: fit, go, reveal, centre or stay")
+
+    table = param.Selector(default="collectives", objects=list(TABLES))
+    sort = param.String("")
+    descending = param.Boolean(False)
+    table_page = param.Integer(0, bounds=(0, None))
+
+    outline = param.Dict(default={"0": 200}, doc="unfolded rows of the outline with the children to show")
+    mesh_axes = param.ClassSelector(class_=frozenset, default=frozenset())
+    mesh_columns = param.ClassSelector(class_=frozenset, default=None, allow_None=True)
+    mesh_at = param.Dict(default={})
+    tensor_values = param.Dict(default={}, doc="which of several operands and results is shown, by side")
+    tensor_dims = param.Dict(default={}, doc="picked dims by value")
+    tensor_at = param.Dict(default={}, doc="picked blocks by value")
+
+    dark = param.Boolean(False)
+    gallery = param.Boolean(False, doc="whether the page of programs is open")
+    busy = param.String("", doc="what is being done; empty when nothing is")
+    notice = param.ClassSelector(class_=Notice, default=QUIET)
+
+    @property
+    def store(self) -> Store | None:
+        """The open program's columns."""
+        return self.opened.store if self.opened is not None else None
+
+    def is_folded(self, place: Place | None = None) -> bool:
+        """Whether local work is folded at a place."""
+        at = self.place if place is None else place
+        if self.store is None or (at and at[-1][0] == "block"):
+            return False
+        return self.folded.get(at, default_folding(self.store, at))
+
+    def program_fields(self, opened: Opened, key: str) -> dict[str, object]:
+        """The changes that go with another program: everything that speaks of the old one starts anew."""
+        errors = opened.store.counts()["error"] if opened.store is not None else 0
+        communicates = opened.store is not None and bool((opened.store.tasks.message_bytes >= 0).any())
+        return {
+            "opened": opened,
+            "program_key": key,
+            "selection": NOTHING,
+            "finding": -1,
+            "filters": Filters(),
+            "query": "",
+            "place": first_place(opened.store) if opened.store is not None else (),
+            "folded": {},
+            "page": 0,
+            "camera": "fit",
+            "sort": "",
+            "descending": False,
+            "table_page": 0,
+            "outline": {"0": 200},
+            "table": "diagnostics" if errors else "collectives" if communicates else "tasks",
+            "mesh_axes": frozenset(),
+            "mesh_columns": None,
+            "mesh_at": {},
+            "tensor_values": {},
+            "tensor_dims": {},
+            "tensor_at": {},
+            "gallery": False,
+            "busy": "",
+        }
+
+    def selection_fields(self, selection: Selection, *, camera: str = "reveal") -> dict[str, object]:
+        """The changes that go with another selection: the graph goes where the task is, unless it is in view there."""
+        changes: dict[str, object] = {"selection": selection, "camera": camera, "tensor_values": {}}
+        store = self.store
+        task = task_of(store, selection) if store is not None else -1
+        if store is None or task < 0:
+            return changes
+        here = scene(store, self.place, self.is_folded())
+        if here.item_of(task) >= 0:
+            changes["page"] = page_showing(store, self.place, self.is_folded(), task)
+            return changes
+        place = home_of(store, task)
+        changes |= {"place": place, "page": page_showing(store, place, self.is_folded(place), task), "camera": "go"}
+        return changes
+
+
+def page_showing(store: Store, place: Place, folded: bool, task: int) -> int:
+    """The part of a place's picture that shows a task."""
+    from dtir_app.frames.placing import page_of_item
+
+    at = scene(store, place, folded)
+    return page_of_item(at, at.item_of(task))

@@ -1,0 +1,147 @@
+"""The graph figure: polygons, curves, signs, rings, and labels as long as the zoom allows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from bokeh.events import DoubleTap, Tap
+from bokeh.models import Bezier, ColumnDataSource, CustomJS, HoverTool, Patches, Scatter, Segment, Text
+from bokeh.transform import factor_cmap, factor_mark
+
+from dtir_app.frames.placing import LANE_PX, LEVEL_PX
+from dtir_app.frames.shapes import HALF_HEIGHT, HALF_WIDTH
+from dtir_app.kinds import Family
+from dtir_app.theme import SEVERITY_FILLS, SEVERITY_MARKERS, family_fills, family_texts, tokens
+from dtir_app.views.base import Columns, blank_figure, draw, empty_source, paint, set_columns, text_props
+from dtir_app.views.graph_js import CAMERA, LABELS
+
+NODE_COLUMNS = (
+    "xs",
+    "ys",
+    "x",
+    "y",
+    "item",
+    "family",
+    "code",
+    "name",
+    "detail_text",
+    "title",
+    "kind",
+    "message",
+    "alpha",
+    "task",
+)
+LABEL_COLUMNS = ("left", "label", "offset", "detail", "lift", "pad")
+CURVE_COLUMNS = ("x0", "y0", "x1", "y1", "cx0", "cy0", "cx1", "cy1")
+
+_FAMILIES = [str(int(family)) for family in Family]
+
+
+class GraphView:
+    """The figure called ``graph``; its sources are ``graph-nodes``, -edges, -stubs, -marks, -rings, -lines, -camera."""
+
+    def __init__(self, dark: bool = False) -> None:
+        self.nodes = empty_source("graph-nodes", (*NODE_COLUMNS, *LABEL_COLUMNS))
+        self.edges = empty_source("graph-edges", CURVE_COLUMNS)
+        self.stubs = empty_source("graph-stubs", ("x0", "x1", "y"))
+        self.marks = empty_source("graph-marks", ("x", "y", "severity"))
+        self.rings = empty_source("graph-rings", ("xs", "ys", "which", "width"))
+        self.lines = empty_source("graph-lines", CURVE_COLUMNS)
+        self.camera = ColumnDataSource(_command("", 0, 1, 1, None), name="graph-camera")
+        hover = HoverTool(tooltips=[("task", "@title"), ("kind", "@kind"), ("message", "@message")], renderers=[])
+        self.figure = blank_figure("graph", hover=hover)
+        self._draw()
+        hover.renderers = [self._node]
+        self._wire()
+        self.restyle(dark)
+
+    def _draw(self) -> None:
+        made = self.figure
+        ends = {name: name for name in CURVE_COLUMNS}
+        self._edge = draw(made, self.edges, Bezier(**ends, line_width=1, line_alpha=0.7))
+        self._stub = draw(made, self.stubs, Segment(x0="x0", x1="x1", y0="y", y1="y", line_width=3, line_alpha=0.8))
+        self._line = draw(made, self.lines, Bezier(**ends, line_width=2))
+        self._node = draw(made, self.nodes, Patches(xs="xs", ys="ys", fill_alpha="alpha", line_alpha="alpha"))
+        shared = {"x": "left", "y": "y", "text_alpha": "alpha", "text_baseline": "middle"}
+        code = Text(text="code", x_offset="pad", y_offset="lift", **shared, **text_props("11px", "bold"))
+        label = Text(text="label", x_offset="offset", y_offset="lift", **shared, **text_props("11px"))
+        detail = Text(text="detail", x_offset="pad", y_offset=8, **shared, **text_props("10px"))
+        self._code, self._label, self._detail = (
+            draw(made, self.nodes, glyph, visible=False) for glyph in (code, label, detail)
+        )
+        marks = {"marker": factor_mark("severity", list(SEVERITY_MARKERS.values()), list(SEVERITY_MARKERS))}
+        marks["fill_color"] = factor_cmap("severity", list(SEVERITY_FILLS.values()), list(SEVERITY_FILLS))
+        self._mark = draw(made, self.marks, Scatter(x="x", y="y", size=13, line_width=1.5, **marks))
+        ring = Patches(xs="xs", ys="ys", fill_color=None, line_width="width", line_join="round")
+        self._ring = draw(made, self.rings, ring)
+
+    def _wire(self) -> None:
+        made = self.figure
+        ranges = {"fig": made, "xr": made.x_range, "yr": made.y_range}
+        texts = {"source": self.nodes, "code": self._code, "label": self._label, "detail": self._detail}
+        labels = CustomJS(args={**ranges, **texts, "half_width": HALF_WIDTH, "half_height": HALF_HEIGHT}, code=LABELS)
+        made.x_range.js_on_change("start", labels)
+        made.y_range.js_on_change("start", labels)
+        self.nodes.js_on_change("tags", labels)
+        scale = {"level_px": LEVEL_PX, "lane_px": LANE_PX}
+        camera = CustomJS(args={**ranges, "camera": self.camera, **scale}, code=CAMERA)
+        self.camera.js_on_change("data", camera)
+        for name in ("inner_width", "inner_height"):
+            made.js_on_change(name, camera)
+            made.js_on_change(name, labels)
+
+    def on_tap(self, tapped: Callable[[float, float], None], opened: Callable[[float, float], None]) -> None:
+        """Call with data coordinates on a click and on a double click."""
+        self.figure.on_event(Tap, lambda event: tapped(event.x, event.y))
+        self.figure.on_event(DoubleTap, lambda event: opened(event.x, event.y))
+
+    def restyle(self, dark: bool) -> None:
+        """Colours of the other theme; shapes and data stay."""
+        theme = tokens(dark)
+        paint(self.figure, theme)
+        self._edge.glyph.line_color = theme.edge
+        self._stub.glyph.line_color = theme.edge
+        self._line.glyph.line_color = theme.selected
+        self._ring.glyph.line_color = theme.selected
+        self._mark.glyph.line_color = theme.paper
+        self._node.glyph.line_color = theme.strong_line
+        self._node.glyph.fill_color = factor_cmap("family", family_fills(dark), _FAMILIES)
+        for renderer in (self._code, self._label, self._detail):
+            renderer.glyph.text_color = factor_cmap("family", family_texts(dark), _FAMILIES)
+
+    def show(self, nodes: Columns, edges: Columns, stubs: Columns, marks: Columns) -> None:
+        """Another scene, or the same with other filters."""
+        count = len(nodes["x"])
+        blank: dict[str, list[object]] = {"label": [""] * count, "detail": [""] * count}
+        blank |= {name: [0] * count for name in ("offset", "lift", "pad")}
+        blank["left"] = [x - HALF_WIDTH for x in nodes["x"]]
+        set_columns(self.edges, edges)
+        set_columns(self.stubs, stubs)
+        set_columns(self.marks, marks)
+        set_columns(self.nodes, {**nodes, **blank})
+        self.nodes.tags = [self.nodes.tags[0] + 1]  # tells the browser to fit the labels anew
+
+    def highlight(self, rings: Columns, lines: Columns) -> None:
+        """Another selection."""
+        set_columns(self.rings, {**rings, "width": [3.0 if which == "selected" else 1.5 for which in rings["which"]]})
+        set_columns(self.lines, lines)
+
+    def look(self, how: str, width: float, height: float, point: tuple[float, float] | None) -> None:
+        """Move the camera.
+
+        Args:
+            how: ``fit`` shows everything; ``go`` everything if it can be read then, else the surroundings of the point;
+                ``reveal`` moves only when the point is out of sight or cannot be read; ``centre`` puts it in the middle.
+            width, height: extent of the picture.
+            point: what to show; None for everything.
+        """
+        self.camera.data = _command(
+            how if point is not None else "fit", width, height, self.camera.data["n"][0] + 1, point
+        )
+
+
+def _command(
+    how: str, width: float, height: float, number: int, point: tuple[float, float] | None
+) -> Mapping[str, list[object]]:
+    x, y = point or (0.0, 0.0)
+    return {"kind": [how], "width": [width], "height": [height], "x": [x], "y": [y], "n": [number]}
