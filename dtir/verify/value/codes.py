@@ -16,6 +16,15 @@ CODES: tuple[CodeEntry, ...] = (
         Severity.INFO,
     ),
     CodeEntry(
+        "value.reduced",
+        "The program is too large to run on numbers as it stands. What was run has smaller extents, or fewer ranks on axes that are "
+        "used only as a whole, and the same tasks and layouts.",
+        "shape: [8192, 16384]",
+        "shape: [4, 6]",
+        "the verdict is a test of that run; for the sizes as written, the static judge speaks",
+        Severity.INFO,
+    ),
+    CodeEntry(
         "value.unknown",
         "An operator is not known, or its parameters do not fit it, so that nobody can say what its result should be. Nothing is concluded "
         "about that value or what depends on it.",

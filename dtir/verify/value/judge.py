@@ -16,7 +16,7 @@ from fractions import Fraction
 import numpy as np
 
 from dtir.ir import DistributedTaskIR, ValueId
-from dtir.ops import Fold, Labels, OpCall, OpError
+from dtir.ops import Fold, Labels, OpCall, OpClass, OpError
 from dtir.ops.arithmetic import Field as PrimeField
 from dtir.ops.arithmetic import Floats
 from dtir.schema.diagnostics import Diagnostic, DiagnosticSet, Related, Severity
@@ -95,6 +95,9 @@ def judge_values(program: DistributedTaskIR, *, seed: int = 0) -> ValueVerdict:
     Args:
         seed: root of all random data; the verdict is the same for the same seed.
     """
+    structure = program.diagnostics()
+    if not structure.ok:
+        return ValueVerdict(DiagnosticSet.of(_skipped(f"the program has {len(structure.errors)} structural errors")))
     try:
         case = choose_case(program)
     except (NotConcrete, TooLarge) as error:
@@ -108,6 +111,15 @@ def _skipped(reason: str) -> Diagnostic:
         f"the values were not compared: {reason}",
         severity=Severity.INFO,
         hint="bind the symbols, or judge a smaller program of the same shape",
+    )
+
+
+def _reduced(how: str) -> Diagnostic:
+    return Diagnostic(
+        "value.reduced",
+        f"the values were compared in a smaller run of the same form: {how}",
+        severity=Severity.INFO,
+        hint="the verdict is a test of that run; for the sizes as written, the static judge speaks",
     )
 
 
@@ -143,6 +155,8 @@ class _Judge:
                 self.diagnostics.append(_skipped(f"from {task.name} on: {error}"))
                 break
         self._say_reasons()
+        if self.case.reduced:
+            self.diagnostics.append(_reduced(self.case.reduced))
         return ValueVerdict(
             DiagnosticSet(tuple(self.diagnostics)),
             tuple(self.bad),
@@ -236,6 +250,8 @@ class _Judge:
         wrong = self._wrong(value, known)
         self.judged.append(value.name)
         if wrong is None:
+            for trial in self.trials:
+                trial.right.add(value.id)
             return None
         likeness = self._likeness(value, wrong)
         ranks = tuple(sorted(rank for item in wrong for rank in item.ranks))
@@ -303,7 +319,11 @@ class _Judge:
         carried = [self.mean_axes.get(operand, frozenset[str]()) for operand in task.operands]
         axes = frozenset(axis for found in carried for axis in found)
         if task.kind == "local" and task.operator is not None and task.operands:
+            if task.operator.op_class not in _LINEAR:
+                axes = frozenset[str]()
             axes |= self._mean_over(task)
+        elif task.move is not None and task.move.reduction is not None:
+            axes -= set(task.move.axes)
         if axes:
             self.mean_axes.update(dict.fromkeys(task.outputs, axes))
 
@@ -359,6 +379,8 @@ class _Judge:
     def _name_at(self, index: int) -> str:
         return next(value.name for value in self.case.values.values() if value.index == index)
 
+
+_LINEAR = (OpClass.LINEAR, OpClass.MULTILINEAR, OpClass.ADDITIVE)
 
 _HINTS = {
     Fault.SHAPE: "see the static finding at the same task; declare the layout that the task makes",

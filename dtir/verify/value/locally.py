@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from dtir.ops import OpCall, OpDef, OpError, Place, Reach, SourceKind
+from dtir.ops import Labels, OpCall, OpDef, OpError, Place, Reach, SourceKind
 from dtir.ops.arithmetic import Arithmetic, Array
 from dtir.ops.contract import parse_spec
 from dtir.verify.value.case import CaseTask, CaseValue, Shape
@@ -110,10 +110,12 @@ def run_ranks(
         raise Unknown(f"operator {task.operation} is not known")
     found = tuple(Held({}, ghosts=any(item.ghosts for item in held)) for _ in results)
     frames = _Frames(task, operator, operands, held, grid, arithmetic)
+    labels = _labels(task, operator, operands, results)
     for rank in task.ranks:
         if any(rank not in item.arrays for item in held):
             continue
         try:
+            _meet(labels, [tuple(item.arrays[rank].shape) for item in held])
             arrays = frames.operands(rank)
             call = OpCall(
                 tuple(tuple(item.arrays[rank].shape) for item in held),
@@ -131,6 +133,33 @@ def run_ranks(
             if own is not None and array.ndim and array.shape[0] == len(own):
                 item.experts[rank] = own
     return found
+
+
+def _labels(
+    task: CaseTask, operator: OpDef, operands: Sequence[CaseValue], results: Sequence[CaseValue]
+) -> Labels | None:
+    """The label rule on the undivided shapes; None where it says nothing (per-rank data, a call that does not fit)."""
+    if any(value.varying or value.local_shapes for value in (*operands, *results)):
+        return None
+    call = OpCall(tuple(value.shape for value in operands), tuple(value.shape for value in results), task.attributes)
+    try:
+        rule = operator.labels(call)
+    except OpError:
+        return None
+    return rule if isinstance(rule, Labels) else None
+
+
+def _meet(labels: Labels | None, shapes: Sequence[Shape]) -> None:
+    """Dims of one label must have one extent on a rank: a block of one element must not be taken for a broadcast.
+
+    Raises:
+        OpError: they have several.
+    """
+    extents: dict[str, int] = {}
+    for row, shape in zip(labels.operands if labels is not None else (), shapes, strict=False):
+        for label, extent in zip(row, shape, strict=False):
+            if label is not None and extents.setdefault(label, extent) != extent:
+                raise OpError(f"blocks of one dim have {extents[label]} and {extent} elements")
 
 
 def _place(results: Sequence[CaseValue], grid: Grid, rank: int, seed: int) -> Place:
