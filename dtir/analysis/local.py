@@ -75,6 +75,9 @@ def local_step(
     try:
         return _Call(operator, attributes, operands, results, around).step()
     except OpError as error:
+        # A per-rank shape beside an undivided one: the two are not meant to fit the label rule.
+        if len({item.state.varying for item in (*operands, *results)}) > 1:
+            return unknown_step(results, around)
         return unknown_step(results, around, Deviation(Kind.BAD_CALL, found=str(error)))
 
 
