@@ -56,7 +56,7 @@ class ScopeBuilder:
         self.tasks: list[DistributedTask] = []
         self.inputs: list[ValueId] = []
         self.outputs: list[ValueId] = []
-        self._producers: dict[ValueId, NodeId] = {}
+        self.producers: dict[ValueId, NodeId] = {}
         self._names: set[tuple[str, str]] = set()
 
     def take(self, what: str, name: str) -> None:
@@ -218,7 +218,7 @@ class ScopeBuilder:
         unique = tuple(dict.fromkeys(inputs))
         positions = {value: index for index, value in enumerate(unique)}
         if dependencies is None:
-            dependencies = (self._producers[value] for value in unique if value in self._producers)
+            dependencies = (self.producers[value] for value in unique if value in self.producers)
         made = DistributedTask(
             id or NodeId.derive(*self._key, "task", name or len(self.tasks)),
             LocalCompute() if body is None else body,
@@ -237,5 +237,5 @@ class ScopeBuilder:
             pipeline=pipeline,
         )
         self.tasks.append(made)
-        self._producers.update((value, made.id) for value in outputs)
+        self.producers.update((value, made.id) for value in outputs)
         return made.id

@@ -3,8 +3,6 @@
 `derive` turns a plain annotated class into a frozen, slotted pydantic dataclass. Building an object matches every field
 against its annotation, in order and without coercion, then runs the ``__post_init__`` of each class, base first.
 Equality is exact: `True`, `1` and `1.0` differ, as they do in a snapshot.
-
-`assembler` makes the same objects from parts that were matched before; codecs use it for what they decoded themselves.
 """
 
 from __future__ import annotations
@@ -150,7 +148,7 @@ def _listed(names: list[str]) -> str:
     return f"{', '.join(quoted[:-1])}, and {quoted[-1]}"
 
 
-# -- equality, and building from matched parts -------------------------------------------------------------------
+# -- equality ----------------------------------------------------------------------------------------------------
 
 
 def _exact_eq(self: Any, other: object) -> Any:
@@ -159,24 +157,3 @@ def _exact_eq(self: Any, other: object) -> Any:
     if type(other) is not type(self):
         return NotImplemented
     return exact_equal(self, other)
-
-
-def assembler(cls: type) -> Callable[..., Any]:
-    """A function that builds objects of a record class from parts that match already, in field order.
-
-    It skips the matching and runs the invariants (``__post_init__``) as the constructor does. Only for parts that were
-    matched before, or that come out of a decoder which yields nothing else.
-    """
-    setters = tuple(getattr(cls, item.name).__set__ for item in record_spec(cls).fields)
-    hooks: tuple[Hook, ...] = cls.__dict__["__record_hooks__"]
-    new = cast("Callable[[type], Any]", object.__new__)
-
-    def assemble(*parts: Any) -> Any:
-        made = new(cls)
-        for set_part, part in zip(setters, parts, strict=True):
-            set_part(made, part)
-        for hook in hooks:
-            hook(made)
-        return made
-
-    return assemble

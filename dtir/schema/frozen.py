@@ -42,7 +42,7 @@ def exact_key(value: Any) -> Hashable:
 def exact_equal(left: Any, right: Any) -> bool:
     """True when two frozen values have the same canonical text.
 
-    The walk keeps its own stack: values may nest as deep as memory allows.
+    The walk keeps its own stack: values may nest as deep as memory allows, except for sets inside sets.
     """
     stack: list[tuple[Any, Any]] = [(left, right)]
     while stack:

@@ -142,7 +142,7 @@ class OpenCodec:
     def read(self, node: Any, session: Any, path: Path) -> Any:
         value = from_open_tree(node, path)
         if self._maps and type(value) is not FrozenDict:
-            raise expected(self.kinds, node, path)
+            raise PlainError(path, f"expected a map, got {shown(node)}")
         return value
 
 

@@ -36,7 +36,7 @@ class ValueConstraint(Enum):
         """True when `value` satisfies the constraint; a value of the wrong kind does not."""
         try:
             return bool(_CHECKS[self](value))
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, AttributeError, OverflowError):
             return False
 
 

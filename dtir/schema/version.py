@@ -7,7 +7,7 @@ import re
 from dtir.schema.authoring import record
 from dtir.schema.refinements import NonNegativeInt
 
-_VERSION = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)")
+_VERSION = re.compile(r"(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)")
 
 
 @record("blueprinting.ir.schema-version", order=True)
