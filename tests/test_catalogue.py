@@ -19,19 +19,44 @@ REPORTERS = {"error", "warning", "info", "Diagnostic", "problem", "failure", "fa
 NOT_CODES = {"dtir.verify", "dtir.distributed-task"}
 
 
+READERS = {"get", "attribute", "fact", "find_spec", "import_module"}
+"""Functions whose text arguments are keys or module names."""
+
+
+def _name(call: ast.Call) -> str:
+    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+
+
+def _keys(tree: ast.Module) -> set[int]:
+    """Text that is looked up: an argument of a reader, a subscript, the left side of ``in``."""
+    found: list[ast.expr] = []
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(args=arguments) if _name(node) in READERS:
+                found += arguments
+            case ast.Subscript(slice=index):
+                found.append(index)
+            case ast.Compare(left=left, ops=[ast.In() | ast.NotIn()]):
+                found.append(left)
+            case _:
+                pass
+    return {id(item) for item in found}
+
+
 def emitted(tree: ast.Module, families: set[str]) -> Iterator[tuple[str, int]]:
     """Codes in a module: text in the form of a code that is given to a reporter, or whose family is known."""
     reported = {
         id(argument)
         for node in ast.walk(tree)
-        if isinstance(node, ast.Call)
+        if isinstance(node, ast.Call) and _name(node) in REPORTERS
         for argument in (*node.args[:2], *(word.value for word in node.keywords if word.arg == "code"))
-        if (node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")) in REPORTERS
     }
+    keys = _keys(tree)
     for node in ast.walk(tree):
         if not (isinstance(node, ast.Constant) and isinstance(node.value, str) and CODE.fullmatch(node.value)):
             continue
-        if (id(node) in reported or node.value.split(".")[0] in families) and node.value not in NOT_CODES:
+        known = node.value.split(".")[0] in families and id(node) not in keys
+        if (id(node) in reported or known) and node.value not in NOT_CODES:
             yield node.value, node.lineno
 
 
@@ -67,7 +92,16 @@ def test_a_code_without_an_entry_would_be_found(source: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "source", ['open("x.json")', 'name = "numpy.float32"', 'bag.error("plain", "no")', 'f("made.up")']
+    "source",
+    [
+        'attributes.get("rank.key")',
+        'x = facts["rank.key"]',
+        '"rank.key" in attributes',
+        'open("x.json")',
+        'name = "numpy.float32"',
+        'bag.error("plain", "no")',
+        'f("made.up")',
+    ],
 )
 def test_other_dotted_text_is_no_code(source: str) -> None:
     assert list(emitted(ast.parse(source), {"rank"})) == []
