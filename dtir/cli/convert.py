@@ -90,7 +90,7 @@ def _run(options: argparse.Namespace, console: Console) -> int:
             stream.write(f"written {options.output} ({options.to}, {digest})\n")
         else:
             stream.write(f"not written: {render_text.finding_counts(found, style)}\n")
-        for line in render_text.findings(found, limit=None, style=style):
+        for line in render_text.findings(found, limit=None, style=style, names=render_text.names_of(imported.program)):
             stream.write(line + "\n")
     return FINDINGS if has_errors(found) else OK
 

@@ -4,33 +4,48 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeAlias
 
 from dtir.analysis.groups import AxisFibres, Group, Groups
 from dtir.analysis.summary import CollectiveRow, Summary
 from dtir.cli.places import place_text
 from dtir.cli.terminal import PLAIN, Style, count, printable, size_text, table
+from dtir.ir.program import DistributedTaskIR
 from dtir.ir.ranks import RankRange
 from dtir.schema.catalogue import CodeEntry
 from dtir.schema.diagnostics import Diagnostic, Severity
 
 ROWS_SHOWN = 20
+FINDINGS_SHOWN = 100
 GROUPS_SHOWN = 2
 MEMBERS_SHOWN = 8
+NO_NAMES: Mapping[str, str] = {}
 
 
 # -------------------------------------------------------------------------------------------------------- findings
 
 
-def finding(item: Diagnostic, style: Style = PLAIN) -> list[str]:
-    """One finding: the line that counts first, then what it concerns and what to do."""
+Names: TypeAlias = Mapping[str, str]
+"""Display ids of tasks and values to what their source calls them."""
+
+
+def names_of(program: DistributedTaskIR) -> Names:
+    """The names of a program's tasks and values, by display id."""
+    named = (*program.all_tasks(), *program.all_values())
+    return {str(one.id): one.name for one in named if one.name}
+
+
+def finding(item: Diagnostic, style: Style = PLAIN, names: Names = NO_NAMES) -> list[str]:
+    """One finding: the line that counts first, then what it concerns (by name where it has one) and what to do."""
     where = place_text(item.path)
     head = f"{style.severity(item.severity, item.severity.value)} [{item.code}] {printable(item.message)}"
     lines = [head]
     if where:
         lines.append(f"    at {printable(where)}")
     if item.subject:
-        lines.append(f"    concerns {printable(', '.join(item.subject))}")
+        concerned = ", ".join(names.get(one, one) for one in item.subject)
+        lines.append(f"    concerns {printable(concerned)}")
     lines.extend(
         f"    {printable(related.label)}: {printable(place_text(related.path) or '<root>')}" for related in item.related
     )
@@ -54,12 +69,14 @@ def finding_counts(diagnostics: Sequence[Diagnostic], style: Style = PLAIN) -> s
     return ", ".join(parts) or "no findings"
 
 
-def findings(diagnostics: Sequence[Diagnostic], *, limit: int | None, style: Style = PLAIN) -> list[str]:
+def findings(
+    diagnostics: Sequence[Diagnostic], *, limit: int | None, style: Style = PLAIN, names: Names = NO_NAMES
+) -> list[str]:
     """Findings, worst first, and how many more there are."""
     ordered = by_severity(diagnostics)
     lines: list[str] = []
     for item in ordered[:limit]:
-        lines.extend(finding(item, style))
+        lines.extend(finding(item, style, names))
     if limit is not None and len(ordered) > limit:
         lines.append(style.dim(f"... {count(len(ordered) - limit, 'more finding')}; --all shows them"))
     return lines
@@ -157,6 +174,7 @@ def shown(
     warnings: Sequence[Diagnostic],
     show_all: bool = False,
     style: Style = PLAIN,
+    names: Names = NO_NAMES,
 ) -> list[str]:
     """The text of ``show``."""
     kinds = ", ".join(f"{kind} {number:,}" for kind, number in summary.tasks_by_kind.items())
@@ -176,7 +194,9 @@ def shown(
     lines.extend(f"  {style.dim(name.ljust(8))} {text}" for name, text in facts)
     if warnings:
         lines += ["", style.bold("findings") + f"  {finding_counts(warnings, style)}"]
-        lines += ["  " + line for line in findings(warnings, limit=None if show_all else ROWS_SHOWN, style=style)]
+        lines += [
+            "  " + line for line in findings(warnings, limit=None if show_all else ROWS_SHOWN, style=style, names=names)
+        ]
     lines += ["", style.bold("collectives") + f"  {len(summary.collectives):,}"]
     if summary.collectives:
         lines += ["  " + line for line in collectives(summary.collectives, show_all=show_all, style=style)]
@@ -187,14 +207,23 @@ def shown(
 
 
 def verified(
-    label: str, diagnostics: Sequence[Diagnostic], *, judges: Sequence[str], show_all: bool, style: Style = PLAIN
+    label: str,
+    diagnostics: Sequence[Diagnostic],
+    *,
+    judges: Sequence[str],
+    show_all: bool,
+    style: Style = PLAIN,
+    names: Names = NO_NAMES,
 ) -> list[str]:
     """The text of ``verify``: the verdict, then the findings."""
     wrong = any(item.severity is Severity.ERROR for item in diagnostics)
     verdict = style.severity(Severity.ERROR, "not valid") if wrong else style.good("ok")
     by = f"judged by {', '.join(judges)}" if judges else "not judged"
     lines = [f"{style.bold(printable(label))}: {verdict} ({finding_counts(diagnostics, style)}; {by})"]
-    lines += ["  " + line for line in findings(diagnostics, limit=None if show_all else 100, style=style)]
+    lines += [
+        "  " + line
+        for line in findings(diagnostics, limit=None if show_all else FINDINGS_SHOWN, style=style, names=names)
+    ]
     return lines
 
 

@@ -80,6 +80,7 @@ def _as_text(
         warnings=found,
         show_all=options.all,
         style=console.style,
+        names=render_text.names_of(program) if found else render_text.NO_NAMES,
     )
 
 

@@ -54,7 +54,12 @@ def _run(options: argparse.Namespace, console: Console) -> int:
         judged.append(render_sarif.Judged(name, found))
         if options.format == "text":
             lines = render_text.verified(
-                imported.label, found, judges=verdict.ran, show_all=options.all, style=console.style
+                imported.label,
+                found,
+                judges=verdict.ran,
+                show_all=options.all,
+                style=console.style,
+                names=render_text.names_of(imported.program) if found else render_text.NO_NAMES,
             )
             console.out.write("\n".join(lines) + "\n")
     if options.format == "sarif":

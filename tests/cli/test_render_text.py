@@ -64,6 +64,13 @@ def test_findings_come_worst_first_with_everything_they_say() -> None:
     assert render_text.finding_counts([]) == "no findings"
 
 
+def test_a_finding_concerns_things_by_their_names() -> None:
+    made = program()
+    subject = (str(made.tasks[1].id), str(made.values[0].id), "node:unknown", "tp")
+    lines = render_text.finding(replace(FINDING, subject=subject), names=render_text.names_of(made))
+    assert lines[2] == "    concerns sum.1, x, node:unknown, tp"
+
+
 def test_what_is_left_out_is_counted_and_the_flag_is_named() -> None:
     assert render_text.findings([FINDING] * 5, limit=3)[-1] == "... 2 more findings; --all shows them"
     rows = collective_rows(program()) * 25
