@@ -23,6 +23,7 @@ CATALOGUES: dict[str, str] = {
     "value": "dtir.verify.value.codes",
     "yaml": "dtir.importers.yaml.codes",
     "cli": "dtir.cli.codes",
+    "execute": "dtir.execute.codes",
 }
 """The modules whose ``CODES`` are gathered, in the order of the layers. A layer that reports findings adds its own."""
 

@@ -173,6 +173,13 @@ class ExchangeMaker:
         )
         return moves, planned_moves(moves, source)
 
+    def permute(self, pairs: Sequence[tuple[int, int]], source: Slot, target: Slot) -> tuple[Moves, Planned]:
+        """The blocks of transfers between several pairs of ranks."""
+        moves = peer_moves(
+            pairs, source.placement, tuple(source.value.owners), target.placement, tuple(target.value.owners)
+        )
+        return moves, planned_moves(moves, source)
+
     def reshard(self, body: Reshard, source: Slot, target: Slot) -> tuple[Moves, Planned]:
         """The blocks of a reshard or halo exchange."""
         owners, receivers = tuple(source.value.owners), tuple(target.value.owners)

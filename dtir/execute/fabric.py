@@ -89,8 +89,10 @@ class LocalFabric:
         whole = len(groups) == 1 and len(groups[0]) == len(ranks)
         for group in groups:
             number = request.groups.index(group) if len(request.groups) > 1 else 0
-            parts = take(operand, group)
-            result = self._one(request, parts, number, combine)
+            if request.kind is CollectiveKind.BROADCAST:
+                result: _Common | _Own = _Common(at(operand, group[request.roots[number]]))
+            else:
+                result = self._one(request, take(operand, group), number, combine)
             if isinstance(result, _Common):
                 if whole:
                     return Slab(ranks, xp.broadcast_to(result.array[None], (len(ranks), *result.array.shape)))
@@ -128,10 +130,8 @@ class LocalFabric:
                 sizes = request.sizes[number] if request.sizes is not None else None
                 exchanged = semantics.all_to_all(xp, members, request.split, request.concat, sizes)
                 return _Own(exchanged)
-            case CollectiveKind.BROADCAST:
-                return _Common(semantics.broadcast(members, request.roots[number]))
-            case CollectiveKind.COLLECTIVE_PERMUTE:
-                raise AssertionError("a permute has no groups")
+            case CollectiveKind.BROADCAST | CollectiveKind.COLLECTIVE_PERMUTE:
+                raise AssertionError(f"{request.kind.value} takes no parts of all members")
             case _:
                 assert_never(request.kind)
 

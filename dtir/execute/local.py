@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import zlib
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, TypeAlias
@@ -16,7 +17,7 @@ from dtir.execute.hlo.convert import by_value
 from dtir.execute.placement import Placement
 from dtir.execute.steps import ExecPlan, ScopePlan, Slot, Step
 from dtir.execute.values import Held, Pieces, Slab, at, is_shared, shared, stack
-from dtir.ir.tasks import Control
+from dtir.ir.tasks import Control, DistributedTask
 from dtir.ops import Floats, OpCall, OpDef, Place, find_op, op_attributes
 
 HLO = "hlo"
@@ -71,7 +72,7 @@ def compile_step(plan: ExecPlan, scope: ScopePlan, step: Step) -> LocalOp:
     operator = find_op(operation)
     if operator is None or operator.run is None:
         raise UnknownOperation(str(operation))
-    return _Core(operator, op_attributes(step.task), plan, inputs, outputs).run
+    return _Core(operator, step.task, plan, inputs, outputs).run
 
 
 # -- HLO ----------------------------------------------------------------------------------------------------------------
@@ -158,13 +159,14 @@ class _Core:
     def __init__(
         self,
         operator: OpDef,
-        attributes: Mapping[str, Any],
+        task: DistributedTask,
         plan: ExecPlan,
         inputs: Sequence[Slot],
         outputs: Sequence[Slot],
     ) -> None:
         self._operator = operator
-        self._attributes = attributes
+        self._task = task
+        self._attributes = op_attributes(task)
         self._inputs = inputs
         self._outputs = outputs
         mesh = plan.program.mesh
@@ -185,7 +187,7 @@ class _Core:
             tuple(tuple(start for start, _ in box) for box in boxes),
             MappingProxyType(dict(zip(self._mesh.axis_names, self._mesh.coordinates(rank), strict=True))),
             self._sizes,
-            context.seed,
+            task_seed(context.seed, self._task),
         )
         shapes = tuple(tuple(stop - start for start, stop in slot.placement.box(rank)) for slot in self._inputs)
         call = OpCall(shapes, results, self._attributes)
@@ -236,6 +238,11 @@ def _framed(xp: Any, array: Array, placement: Placement, rank: int) -> Array:
         return array  # another shape than declared: the check of results names it
     framed[inside] = array
     return framed
+
+
+def task_seed(seed: int, task: DistributedTask) -> int:
+    """A seed of its own for every task, the same on every rank and in the undivided program."""
+    return zlib.crc32(f"{seed}:{task.name}:{task.id}".encode())
 
 
 def run_operator(

@@ -16,6 +16,7 @@ from dtir.execute.exchange import Exchange, Moves
 from dtir.execute.order import total_order
 from dtir.execute.placement import Placement, PlacementError
 from dtir.execute.steps import NOTHING_PLANNED, ExecPlan, Form, Planned, ScopePlan, Slot, Step, StepKind
+from dtir.ir.collectives import CollectivePermute
 from dtir.ir.ids import RegionId, ValueId
 from dtir.ir.program import DistributedTaskIR
 from dtir.ir.tasks import (
@@ -36,6 +37,9 @@ from dtir.schema.result import Checked, Err, Ok
 
 MOST_RANKS = 65_536
 """Virtual ranks that one run may have."""
+
+HLO = "hlo"
+"""The dialect of HLO operations."""
 
 LISTED = 5
 """Findings of one kind about values that are listed; the rest is counted."""
@@ -246,6 +250,9 @@ class _Planner:
 
     def _communication(self, task: DistributedTask, inputs: Sequence[Slot], outputs: Sequence[Slot]) -> _Communication:
         match task.body:
+            case Collective(spec=CollectivePermute(pairs=pairs)) if _moves_values(task):
+                moved = [self._makers.permute(pairs, source, target) for source, target in _paired(inputs, outputs)]
+                return _Communication(moves=tuple(moves for moves, _ in moved), planned=_sum(moved))
             case Collective(spec=spec):
                 exchange, planned = self._makers.collective(task, spec, inputs, outputs)
                 return _Communication(exchange, planned=planned)
@@ -267,12 +274,21 @@ class _Planner:
         return None
 
 
+def _moves_values(task: DistributedTask) -> bool:
+    """True for a permute between owners of values: who receives nothing keeps its copy. In HLO it gets zeros."""
+    return (
+        isinstance(task.body, Collective)
+        and isinstance(task.body.spec, CollectivePermute)
+        and task.operation.dialect != HLO
+    )
+
+
 def _kind(task: DistributedTask) -> StepKind:
     match task.body:
         case LocalCompute():
             return StepKind.LOCAL
         case Collective():
-            return StepKind.EXCHANGE
+            return StepKind.MOVE if _moves_values(task) else StepKind.EXCHANGE
         case PointToPoint() | Reshard():
             return StepKind.MOVE
         case Control():

@@ -212,7 +212,8 @@ class Session:
     def _operands(self, step: Step, values: Mapping[int, Held], ranks: Sequence[int]) -> list[Held]:
         if step.kind is StepKind.ORDER:
             return []
-        if step.kind is StepKind.MOVE:
+        if step.kind is StepKind.MOVE or (step.exchange is not None and step.exchange.roots):
+            # Not everybody who takes part needs to hold the operand.
             return [values[number] for number in step.inputs]
         return [take(values[number], ranks) for number in step.inputs]
 

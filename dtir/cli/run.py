@@ -1,0 +1,242 @@
+"""``dtir run``: execute a program, compare what comes out and what it took with what was planned."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dtir.cli.command import FINDINGS, OK, Command, Console, Failure, add_format, failure, has_errors
+
+if TYPE_CHECKING:  # `dtir --help` need not load the executors
+    from dtir.execute.archive import Archive
+    from dtir.execute.binding import Binding
+    from dtir.execute.placement import Placement
+    from dtir.execute.run import Prepared, Report
+    from dtir.importers import Imported
+
+SIBLINGS = ((".spmd.", ".sharded."),)
+"""How the dump of a module after partitioning, and that before it, are named by XLA's users here."""
+
+
+def _count(text: str) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number") from None
+    if number < 0:
+        raise argparse.ArgumentTypeError(f"{number} is negative")
+    return number
+
+
+def _positive(text: str) -> int:
+    number = _count(text)
+    if number == 0:
+        raise argparse.ArgumentTypeError("0 is too few")
+    return number
+
+
+def _configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "file", metavar="FILE", help="a program, recognised by content; - is standard input; .gz is read through"
+    )
+    parser.add_argument("--program", metavar="NAME", help="which program, of a file that holds several")
+    parser.add_argument("--backend", default="numpy", metavar="NAME", help="numpy (default), mpi, cupy")
+    parser.add_argument("-n", "--processes", type=_positive, metavar="N", help="processes to spread the ranks over")
+    parser.add_argument("--binding", metavar="FILE", help="which rank lives where (JSON)")
+    parser.add_argument("--inputs", metavar="X.npz", help="global arrays in0, in1, ... (default: made from --seed)")
+    parser.add_argument("--outputs", metavar="Y.npz", help="where to write the global arrays out0, out1, ...")
+    parser.add_argument(
+        "--layouts",
+        metavar="FILE",
+        help="the module before partitioning, for the layouts of the outputs (default: X.sharded.hlo beside X.spmd.hlo)",
+    )
+    parser.add_argument("--seed", type=_count, default=0, metavar="N", help="root of generated data (default: 0)")
+    parser.add_argument("--reps", type=_positive, default=1, metavar="N", help="measured repetitions (default: 1)")
+    parser.add_argument("--warmup", type=_count, default=0, metavar="N", help="repetitions before them (default: 0)")
+    parser.add_argument(
+        "--timing",
+        choices=("free", "isolated"),
+        default="free",
+        help="let ranks go as they come, or wait for all before every communication (default: free)",
+    )
+    parser.add_argument(
+        "--algorithm",
+        choices=("native", "ordered"),
+        default="native",
+        help="collectives as the library does them, or in rank order, bit by bit reproducible (default: native)",
+    )
+    parser.add_argument("--skip-local", action="store_true", help="run communication only")
+    parser.add_argument(
+        "--memory-limit", type=_positive, metavar="BYTES", help="memory that may be used (default: what is free)"
+    )
+    parser.add_argument("-o", "--output", metavar="RUN.json", help="where to write the run record")
+    parser.add_argument("--all", action="store_true", help="text: every collective, output and finding")
+    add_format(parser, "text", "json")
+
+
+def _run(options: argparse.Namespace, console: Console) -> int:
+    from dtir.cli import render_json, render_run
+    from dtir.cli.inputs import load_one
+    from dtir.execute.runner import Interrupted
+
+    imported = load_one(options.file, options.program, console)
+    if imported.program is None:
+        raise Failure(imported.diagnostics)
+    if not imported.diagnostics.ok:
+        # A program that was not understood in full is not run: what is missing could change what it computes.
+        raise Failure(imported.diagnostics)
+    prepared = _prepared(imported, options)
+    for name in (options.outputs, options.output):
+        _check_target(name)
+    try:
+        report = _execute(prepared, console)
+    except Interrupted as interrupted:
+        if options.output:
+            _write(options.output, interrupted.record.to_json().encode())
+            console.err.write(f"dtir: interrupted; {options.output} holds the steps that were done\n")
+        raise
+    if options.outputs and report.record is not None:
+        from dtir.execute.archive import pack
+
+        _write(options.outputs, pack(report.arrays()))
+    if options.output and report.record is not None:
+        _write(options.output, report.record.to_json().encode())
+    if options.format == "json":
+        console.out.write(render_json.text(render_run.report(report)))
+    else:
+        lines = render_run.lines(
+            report, label=imported.label, how=_how(options), show_all=options.all, style=console.style
+        )
+        console.out.write("\n".join(lines) + "\n")
+    return FINDINGS if has_errors(report.findings) else OK
+
+
+def _how(options: argparse.Namespace) -> str:
+    data = f"inputs from {options.inputs}" if options.inputs else f"data of seed {options.seed}"
+    skipped = ", communication only" if options.skip_local else ""
+    return f"{data}, {options.reps} repetition{'s' if options.reps > 1 else ''}{skipped}"
+
+
+def _prepared(imported: Imported, options: argparse.Namespace) -> Prepared:
+    from dataclasses import replace
+
+    from dtir.execute.run import Request, prepare_run
+    from dtir.execute.runner import Timing
+    from dtir.schema.result import Err
+
+    assert imported.program is not None
+    request = Request(
+        backend=options.backend,
+        processes=options.processes,
+        binding=_binding(options.binding),
+        inputs=_archive(options.inputs),
+        seed=options.seed,
+        timing=Timing(options.reps, options.warmup, options.timing == "isolated"),
+        algorithm=options.algorithm,
+        skip_local=options.skip_local,
+        memory_limit=options.memory_limit,
+    )
+    prepared = prepare_run(imported.program, request)
+    if isinstance(prepared, Err):
+        raise Failure(prepared.error)
+    layouts = _layouts(prepared.value, options)
+    return replace(prepared.value, request=replace(request, layouts=layouts)) if layouts else prepared.value
+
+
+def _layouts(prepared: Prepared, options: argparse.Namespace) -> dict[int, Placement]:
+    """Layouts of outputs: of the file that was named, else of the module that stands beside the program."""
+    from dtir.execute.layouts import layouts_from
+    from dtir.importers import load_path
+    from dtir.schema.result import Err
+
+    named = options.layouts
+    name = named or _sibling(options.file)
+    if name is None:
+        return {}
+    loaded = load_path(name)
+    if loaded.program is None:
+        if named:
+            raise Failure(loaded.diagnostics)
+        return {}
+    found = layouts_from(loaded.program, prepared.plan)
+    if isinstance(found, Err):
+        if named:
+            raise Failure(found.error)
+        return {}
+    return found.value
+
+
+def _sibling(name: str) -> str | None:
+    """The dump of the same module before partitioning, where it stands beside."""
+    path = Path(name)
+    for after, before in SIBLINGS:
+        if after in path.name:
+            beside = path.with_name(path.name.replace(after, before))
+            if beside.is_file():
+                return str(beside)
+    return None
+
+
+def _archive(name: str | None) -> Archive | None:
+    from dtir.execute.archive import Archive, ArchiveError
+
+    if name is None:
+        return None
+    try:
+        return Archive.open(name)
+    except ArchiveError as error:
+        raise failure("run.archive", str(error), hint="write it with numpy.savez(name, in0=..., in1=...)") from None
+
+
+def _binding(name: str | None) -> Binding | None:
+    from dtir.execute.binding import Binding, BindingError
+
+    if name is None:
+        return None
+    try:
+        return Binding.from_json(Path(name).read_text(encoding="utf-8"))
+    except BindingError as error:
+        raise failure("run.binding", f"{name}: {error}", hint="see dtir.execute.binding for the form") from None
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise failure("run.binding", f"{name} cannot be read: {reason}", hint="check the path") from None
+
+
+def _check_target(name: str | None) -> None:
+    """A result that cannot be written is found before the work, not after it."""
+    if name is None:
+        return
+    folder = Path(name).resolve().parent
+    if not folder.is_dir() or Path(name).is_dir():
+        what = "is a folder" if Path(name).is_dir() else f"cannot be written: there is no folder {folder}"
+        raise failure("cli.output", f"{name} {what}", hint="check that the folder exists and can be written")
+
+
+def _write(name: str, data: bytes) -> None:
+    from dtir.execute.files import write_bytes
+
+    try:
+        write_bytes(name, data)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise failure(
+            "cli.output", f"{name} cannot be written: {reason}", hint="check that the folder exists and can be written"
+        ) from error
+
+
+def _execute(prepared: Prepared, console: Console) -> Report:
+    from dtir.cli.progress import Progress
+    from dtir.execute.run import run_prepared
+
+    timing = prepared.request.timing
+    total = len(prepared.plan.main.steps) * (timing.repetitions + timing.warmup)
+    with Progress(console, total) as progress:
+
+        def note(done: int, of: int) -> None:
+            progress.step(f"step {done} of {of}")
+
+        return run_prepared(prepared, note)
+
+
+COMMAND = Command("run", "execute a program and compare it with its plan", _configure, _run)

@@ -1,0 +1,317 @@
+"""Execute a program and compare: everything that `dtir run` does, as one function.
+
+>>> from dtir.execute import run_program
+>>> run_program  # doctest: +ELLIPSIS
+<function run_program at ...>
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from dtir.execute.archive import Archive
+from dtir.execute.assemble import Output, Source, assemble
+from dtir.execute.backends import load_backend
+from dtir.execute.backends.base import Backend, Probe
+from dtir.execute.binding import Binding, BindingError, require_fit
+from dtir.execute.compare import CollectiveRow, check_outputs, collective_rows, findings
+from dtir.execute.data import Inputs, generate_inputs, read_inputs
+from dtir.execute.dtypes import Array
+from dtir.execute.inferred import NOTHING_INFERRED, infer_layouts
+from dtir.execute.memory import memory_problem
+from dtir.execute.oracle import Undivided, run_undivided
+from dtir.execute.placement import Placement
+from dtir.execute.plan import make_plan
+from dtir.execute.ready import local_problems
+from dtir.execute.record import RunRecord, ValueCheck
+from dtir.execute.runner import Interrupted, Progress, RunResult, Spent, Timing, run_plan
+from dtir.execute.session import ExecutionError, Options
+from dtir.execute.steps import ExecPlan, Form
+from dtir.ir.program import DistributedTaskIR
+from dtir.schema.diagnostics import EMPTY_DIAGNOSTICS, Diagnostic, DiagnosticSet, Severity
+from dtir.schema.result import Checked, Err, Ok
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """How a program is to be run.
+
+    Args:
+        backend: name of the back end.
+        processes: how many processes; None: as the back end likes.
+        binding: which rank lives where; None: the back end's default.
+        inputs: an archive of inputs; None: made from the seed.
+        seed: root of generated data and random numbers.
+        timing: repetitions and how times are taken.
+        algorithm: ``native`` or ``ordered``.
+        skip_local: run communication only.
+        memory_limit: bytes that may be used; None: what the machine has.
+        layouts: layouts of outputs by number, for programs that do not state them.
+        planned_us: time of one execution by step index, of a cost model.
+        compare: compare outputs with the undivided program where there is one.
+    """
+
+    backend: str = "numpy"
+    processes: int | None = None
+    binding: Binding | None = None
+    inputs: Archive | None = None
+    seed: int = 0
+    timing: Timing = field(default_factory=Timing)
+    algorithm: str = "native"
+    skip_local: bool = False
+    memory_limit: int | None = None
+    layouts: Mapping[int, Placement] = field(default_factory=dict[int, Placement])
+    planned_us: Mapping[int, float] = field(default_factory=dict[int, float])
+    compare: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What came out of running a program.
+
+    Args:
+        plan: the plan.
+        backend: the back end's name.
+        probe: what the back end said of itself.
+        outputs: the outputs, put together.
+        collectives: one row a communication step.
+        checks: outputs compared.
+        findings: what deviates, and remarks.
+        record: the run record, comparisons included; None when a step failed.
+        spent: time of every step.
+    """
+
+    plan: ExecPlan = field(repr=False)
+    backend: str
+    probe: Probe
+    outputs: tuple[Output, ...] = ()
+    collectives: tuple[CollectiveRow, ...] = ()
+    checks: tuple[ValueCheck, ...] = ()
+    findings: DiagnosticSet = EMPTY_DIAGNOSTICS
+    record: RunRecord | None = field(default=None, repr=False)
+    spent: Mapping[int, Spent] = field(default_factory=dict[int, Spent], repr=False)
+
+    def arrays(self) -> dict[str, Array]:
+        """The outputs as an archive holds them: ``out0``, ...; ``out0@3`` for parts that do not belong together by any known layout."""
+        found: dict[str, Array] = {}
+        for output in self.outputs:
+            if output.array is not None:
+                found[f"out{output.number}"] = output.array
+            else:
+                found.update({f"out{output.number}@{rank}": part for rank, part in output.parts.items()})
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A run that can start: nothing that is known beforehand stands against it."""
+
+    plan: ExecPlan = field(repr=False)
+    backend: Backend
+    probe: Probe
+    binding: Binding
+    inputs: Inputs = field(repr=False)
+    request: Request = field(repr=False)
+
+
+def prepare_run(program: DistributedTaskIR, request: Request) -> Checked[Prepared]:
+    """Look at everything that can stand against a run, before it starts.
+
+    Returns:
+        `Err` with every reason.
+    """
+    try:
+        backend = load_backend(request.backend)
+    except ValueError as error:
+        return _refused("run.backend", str(error), "choose one of them with --backend")
+    probe = backend.probe()
+    if not probe.ok:
+        return _refused("run.backend", f"the {backend.name} back end cannot run here: {probe.reason}",
+                        "choose another with --backend, or install what it needs")  # fmt: skip
+    planned = make_plan(program, algorithm=request.algorithm)
+    if isinstance(planned, Err):
+        return planned
+    plan = planned.value
+    problems: list[Diagnostic] = [] if request.skip_local else local_problems(plan)
+    binding: Binding | None = None
+    try:
+        binding = request.binding or backend.default_binding(plan, request.processes)
+        require_fit(binding, plan.ranks)
+        problem = memory_problem(plan, max(len(binding.ranks_of(process)) for process in range(binding.processes)),
+                                 request.memory_limit)  # fmt: skip
+        if problem is not None:
+            problems.append(problem)
+    except BindingError as error:
+        problems.append(
+            Diagnostic("run.binding", str(error), hint="start at most one process a rank: -n, or another binding")
+        )
+    if problems and any(item.code == "run.memory" for item in problems):
+        return Err(DiagnosticSet(tuple(problems)))  # generated inputs would not fit either
+    remarks: list[Diagnostic] = list(planned.diagnostics)
+    inputs: Inputs | None = None
+    if request.inputs is None:
+        inputs = generate_inputs(plan, request.seed)
+    else:
+        read = read_inputs(plan, request.inputs)
+        if isinstance(read, Err):
+            problems += read.error
+        else:
+            inputs = read.value
+            remarks += inputs.diagnostics
+    if problems or binding is None or inputs is None:
+        return Err(DiagnosticSet((*problems, *remarks)))
+    return Ok(Prepared(plan, backend, probe, binding, inputs, request), DiagnosticSet(tuple(remarks)))
+
+
+def _refused(code: str, message: str, hint: str) -> Err[DiagnosticSet]:
+    return Err(DiagnosticSet.of(Diagnostic(code, message, hint=hint)))
+
+
+def run_prepared(prepared: Prepared, progress: Progress | None = None) -> Report:
+    """Run, put outputs together, compare.
+
+    Raises:
+        Interrupted: from the keyboard; its record says how far the run came.
+    """
+    request, plan = prepared.request, prepared.plan
+    options = Options(seed=request.seed, skip_local=request.skip_local)
+    try:
+        result = run_plan(
+            plan,
+            prepared.backend,
+            prepared.binding,
+            prepared.inputs,
+            timing=request.timing,
+            options=options,
+            probe=prepared.probe,
+            progress=progress,
+        )
+    except ExecutionError as error:
+        return _failed(prepared, error)
+    rows = collective_rows(plan, result.record.records, request.timing.repetitions, request.planned_us)
+    shapes = {number: tuple(array.shape) for number, array in prepared.inputs.expected.items()}
+    per_device = plan.form is Form.PER_RANK and plan.attribute("hlo.form") is not None
+    inferred = infer_layouts(plan, result.slots) if per_device else NOTHING_INFERRED
+    outputs = assemble(plan, result.slots, result.outputs, request.layouts, shapes, inferred)
+    checks: list[ValueCheck] = []
+    found: list[Diagnostic] = list(prepared.inputs.diagnostics)
+    if not request.skip_local:
+        undivided = _undivided(prepared) if request.compare else None
+        checks = check_outputs(plan, outputs, prepared.inputs, undivided)
+        found += _output_findings(outputs)
+    found += findings(rows, checks)
+    record = replace(result.record, values=tuple(checks), findings=tuple(diagnostic_fields(item) for item in found))
+    return Report(
+        plan, prepared.backend.name, prepared.probe, tuple(outputs), tuple(rows), tuple(checks),
+        DiagnosticSet(tuple(found)), record, result.spent,
+    )  # fmt: skip
+
+
+def _undivided(prepared: Prepared) -> Undivided | None:
+    """The undivided program, for programs whose layouts are known: a program partitioned elsewhere has none."""
+    plan = prepared.plan
+    if plan.form is Form.UNDIVIDED or plan.attribute("hlo.form") is not None:
+        return None
+    return run_undivided(plan, prepared.inputs.whole, prepared.request.seed)
+
+
+def _failed(prepared: Prepared, error: ExecutionError) -> Report:
+    step = error.step
+    finding = Diagnostic(
+        error.code,
+        f"task {step.name} ({step.task.operation}): {error}",
+        ("tasks", step.name),
+        Severity.ERROR,
+        "dtir verify shows who waits for whom"
+        if error.code == "run.deadlock"
+        else "look at the task's operands and attributes; dtir verify may say more",
+        (str(step.task.id),),
+    )
+    rows = collective_rows(prepared.plan, _no_records(), prepared.request.timing.repetitions)
+    return Report(
+        prepared.plan,
+        prepared.backend.name,
+        prepared.probe,
+        collectives=tuple(rows),
+        findings=DiagnosticSet.of(finding),
+    )
+
+
+def _no_records() -> Any:
+    from dtir.execute.record import Columns
+
+    return Columns()
+
+
+def _output_findings(outputs: list[Output]) -> list[Diagnostic]:
+    found: list[Diagnostic] = []
+    unknown = [output for output in outputs if output.source is Source.UNKNOWN]
+    if unknown:
+        names = ", ".join(f"out{output.number}" for output in unknown[:5]) + (", ..." if len(unknown) > 5 else "")
+        found.append(
+            Diagnostic(
+                "run.output_layout",
+                f"nothing says how the parts of {len(unknown)} outputs belong together ({names}): they are given rank by rank",
+                ("outputs",),
+                Severity.WARNING,
+                "name the module before partitioning with --layouts X.sharded.hlo, or store the expected out0, ... with the inputs",
+            )
+        )
+    inferred = [output for output in outputs if output.source is Source.INFERRED]
+    if inferred:
+        names = ", ".join(f"out{output.number}" for output in inferred[:5]) + (", ..." if len(inferred) > 5 else "")
+        found.append(
+            Diagnostic(
+                "run.output_inferred",
+                f"the layouts of {len(inferred)} outputs ({names}) are inferred from those of the inputs",
+                ("outputs",),
+                Severity.INFO,
+                "name the module before partitioning with --layouts to be sure",
+            )
+        )
+    for output in outputs:
+        if output.holes:
+            found.append(
+                Diagnostic(
+                    "run.output_holes",
+                    f"out{output.number} ({output.name}): {output.holes} elements are held by no rank",
+                    ("outputs", str(output.number)),
+                    Severity.ERROR,
+                    "dtir verify says which rank should hold them",
+                )
+            )
+    return found
+
+
+def diagnostic_fields(item: Diagnostic) -> dict[str, Any]:
+    """A finding as plain data."""
+    return {
+        "code": item.code,
+        "severity": item.severity.value,
+        "message": item.message,
+        "hint": item.hint,
+        "path": list(item.path),
+        "subject": list(item.subject),
+    }
+
+
+def run_program(
+    program: DistributedTaskIR, request: Request | None = None, progress: Progress | None = None
+) -> Checked[Report]:
+    """Execute a program and compare.
+
+    Returns:
+        `Err` with everything that stands against the run before it starts.
+
+    Raises:
+        Interrupted: from the keyboard.
+    """
+    prepared = prepare_run(program, request or Request())
+    if isinstance(prepared, Err):
+        return prepared
+    return Ok(run_prepared(prepared.value, progress), prepared.diagnostics)
+
+
+__all__ = ["Interrupted", "Prepared", "Report", "Request", "RunResult", "prepare_run", "run_prepared", "run_program"]

@@ -1,0 +1,241 @@
+"""Runs a prepared plan: warm-up, repetitions, times of every communication step, outputs, and the record of it all.
+
+Timing `free` lets ranks go as they come, so that a step's time holds waiting too (told apart in the comparison); timing
+`isolated` waits for all before every communication step.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+from dtir.analysis.executions import region_executions
+from dtir.execute.backends.base import Backend, Probe
+from dtir.execute.binding import Binding
+from dtir.execute.data import Inputs, output_leaves
+from dtir.execute.record import Columns, RunRecord, StepEntry, environment
+from dtir.execute.session import Options, Session
+from dtir.execute.steps import ExecPlan, ScopePlan, Step, StepKind
+from dtir.execute.values import Held
+
+COMMUNICATION = frozenset({StepKind.EXCHANGE, StepKind.MOVE})
+
+Progress: TypeAlias = Callable[[int, int], None]
+"""Told how many of the program's steps are done, and how many there are, over all repetitions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """How often and how a program is run.
+
+    Args:
+        repetitions: measured runs, at least one.
+        warmup: runs before them that are not recorded.
+        isolated: wait for all ranks before every communication step.
+    """
+
+    repetitions: int = 1
+    warmup: int = 0
+    isolated: bool = False
+
+    def __post_init__(self) -> None:
+        if self.repetitions < 1 or self.warmup < 0:
+            raise ValueError(f"repetitions={self.repetitions} must be at least 1 and warmup={self.warmup} at least 0")
+
+
+class Interrupted(KeyboardInterrupt):
+    """The run was interrupted; `record` holds what was done until then."""
+
+    def __init__(self, record: RunRecord) -> None:
+        super().__init__("interrupted")
+        self.record = record
+
+
+@dataclass(slots=True)
+class Spent:
+    """Time of one step over all measured repetitions."""
+
+    executions: int = 0
+    total_ns: int = 0
+
+
+@dataclass(slots=True)
+class Recorder:
+    """Takes the times of steps while a session runs.
+
+    Args:
+        columns: records of communication steps.
+        spent: time of every step, by its index.
+        repetition: the one that runs now; None during warm-up.
+        whole: whether the process holds all ranks, so that one record stands for all of them.
+    """
+
+    whole: bool
+    columns: Columns = field(default_factory=Columns)
+    spent: dict[int, Spent] = field(default_factory=dict[int, Spent])
+    repetition: int | None = None
+
+    def observe(self, step: Step, ranks: Sequence[int], start_ns: int, end_ns: int) -> None:
+        """Note a step that is done."""
+        if self.repetition is None:
+            return
+        spent = self.spent.get(step.index)
+        if spent is None:
+            spent = self.spent[step.index] = Spent()
+        spent.executions += 1
+        spent.total_ns += end_ns - start_ns
+        if step.kind in COMMUNICATION:
+            if self.whole and len(ranks) == len(step.ranks):
+                self.columns.add(step.index, None, self.repetition, start_ns, end_ns)
+            else:
+                for rank in ranks:
+                    self.columns.add(step.index, rank, self.repetition, start_ns, end_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """What came out of a run.
+
+    Args:
+        outputs: what the ranks of this process hold of every output, in the order of the source.
+        slots: the slots of the outputs.
+        record: the record, without comparisons.
+        spent: time of every step.
+    """
+
+    outputs: tuple[Held, ...] = field(repr=False)
+    slots: tuple[int, ...]
+    record: RunRecord
+    spent: Mapping[int, Spent] = field(repr=False)
+
+
+def run_plan(
+    plan: ExecPlan,
+    backend: Backend,
+    binding: Binding,
+    inputs: Inputs,
+    *,
+    timing: Timing | None = None,
+    options: Options | None = None,
+    probe: Probe | None = None,
+    progress: Progress | None = None,
+) -> RunResult:
+    """Run a plan and record it.
+
+    Raises:
+        ExecutionError: a step failed.
+        Interrupted: the run was interrupted from the keyboard; the record says how far it came.
+        UnknownOperation: a local step has no evaluation.
+    """
+    timing = timing or Timing()
+    options = replace(options or Options(), barriers=timing.isolated)
+    recorder = Recorder(whole=binding.processes == 1)
+    session = backend.prepare(plan, binding, options, recorder.observe)
+    elapsed: list[int] = []
+    complete = False
+    try:
+        total = len(plan.main.steps) * (timing.warmup + timing.repetitions)
+        done = 0
+        for number in range(timing.warmup + timing.repetitions):
+            measured = number - timing.warmup
+            recorder.repetition = measured if measured >= 0 else None
+            _load(session, inputs)
+            session.sync()
+            begun = time.perf_counter_ns()
+            for step in plan.main.steps:
+                session.execute(step)
+                done += 1
+                if progress is not None:
+                    progress(done, total)
+            session.sync()
+            if measured >= 0:
+                elapsed.append(time.perf_counter_ns() - begun)
+        slots = output_leaves(plan)
+        outputs = tuple(session.read_slot(slot) for slot in slots)
+        complete = True
+    except KeyboardInterrupt:
+        raise Interrupted(
+            _record(plan, backend, binding, inputs, timing, options, probe, recorder, elapsed, complete)
+        ) from None
+    finally:
+        session.close()
+    record = _record(plan, backend, binding, inputs, timing, options, probe, recorder, elapsed, complete)
+    return RunResult(outputs, slots, record, recorder.spent)
+
+
+def _load(session: Session, inputs: Inputs) -> None:
+    session.reset()
+    for slot, held in inputs.held.items():
+        session.load_slot(slot, held)
+
+
+def _record(
+    plan: ExecPlan,
+    backend: Backend,
+    binding: Binding,
+    inputs: Inputs,
+    timing: Timing,
+    options: Options,
+    probe: Probe | None,
+    recorder: Recorder,
+    elapsed: Sequence[int],
+    complete: bool,
+) -> RunRecord:
+    kinds = {step.index: step.kind for scope in plan.scopes for step in scope.steps}
+    local = sum(spent.total_ns for index, spent in recorder.spent.items() if kinds[index] is StepKind.LOCAL)
+    sent = sum(spent.total_ns for index, spent in recorder.spent.items() if kinds[index] in COMMUNICATION)
+    found = probe or backend.probe()
+    return RunRecord(
+        program={"name": plan.program.name, "digest": plan.digest, "ranks": plan.ranks},
+        backend={
+            "name": backend.name,
+            "library": found.reason,
+            "clock": found.capabilities.clock,
+            "wire_bytes": found.capabilities.wire_bytes,
+        },
+        options={
+            "seed": inputs.seed,
+            "repetitions": timing.repetitions,
+            "warmup": timing.warmup,
+            "timing": "isolated" if timing.isolated else "free",
+            "algorithm": plan.main.steps[0].algorithm if plan.main.steps else "native",
+            "skip_local": options.skip_local,
+        },
+        environment=environment(),
+        binding=_binding(binding),
+        steps=tuple(_entry(scope, step) for scope in plan.scopes for step in scope.steps),
+        records=recorder.columns,
+        totals={"elapsed_ns": list(elapsed), "local_ns": local, "communication_ns": sent},
+        complete=complete,
+    )
+
+
+def _binding(binding: Binding) -> dict[str, Any]:
+    return {
+        "backend": binding.backend,
+        "processes": binding.processes,
+        "ranks": [
+            {"rank": rank, "process": seat.process, "device": seat.device} for rank, seat in enumerate(binding.seats)
+        ],
+    }
+
+
+def _entry(scope: ScopePlan, step: Step) -> StepEntry:
+    return StepEntry(
+        step.index,
+        str(step.task.id),
+        step.name,
+        scope.name,
+        step.kind.value,
+        str(step.task.operation),
+        step.planned.message_bytes,
+        step.planned.total_bytes,
+    )
+
+
+def executions_by_scope(plan: ExecPlan) -> dict[str, int | None]:
+    """How often every scope runs by plan: by the name of its region, the program's own list under the empty name."""
+    counts = region_executions(plan.program.tasks, {region.id: region for region in plan.program.regions})
+    return {"": 1, **{scope.name: counts.get(name) for name, scope in plan.regions.items()}}
