@@ -20,10 +20,11 @@ CATALOGUES: dict[str, str] = {
     "ir": "dtir.ir.codes",
     "importers": "dtir.importers.codes",
     "hlo": "dtir.importers.hlo.codes",
+    "verify": "dtir.verify.catalogue",
     "value": "dtir.verify.value.codes",
     "yaml": "dtir.importers.yaml.codes",
-    "cli": "dtir.cli.codes",
     "execute": "dtir.execute.codes",
+    "cli": "dtir.cli.codes",
 }
 """The modules whose ``CODES`` are gathered, in the order of the layers. A layer that reports findings adds its own."""
 

@@ -34,6 +34,7 @@ _FOLD_OF = {
     ReductionKind.OR: Fold.OR,
 }
 _ADDING_FOLDS = frozenset({Fold.SUM, Fold.MEAN})
+_CHOOSING_FOLDS = frozenset({Fold.MAX, Fold.MIN})
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,8 @@ def passed(use: Use, letters: Sequence[Letter]) -> Passed:
 
 def _sum(use: Use, letters: Sequence[Letter], pending: list[tuple[int, ReductionKind]]) -> Passed:
     first = pending[0][0]
+    if use.folds & _CHOOSING_FOLDS:
+        return Broken(Kind.REDUCTION_COMMUTE, first)
     match use.operator.op_class:
         case OpClass.LINEAR:
             return letters[first]

@@ -92,7 +92,7 @@ def _deviation(
         dim = dims[0]
         found = f"shards of {_size_text(inferred.size_of(dim))} on dim {dim}"
         wanted = f"shards of {_size_text(declared.size_of(dim))}"
-    elif len(axes) == 1 and kind is not Kind.ORDER:
+    elif kind is not Kind.ORDER and _alike(axes, inferred) and _alike(axes, declared):
         found, wanted = letter_text(inferred.letter(axes[0])), letter_text(declared.letter(axes[0]))
     else:
         found, wanted = state_text(inferred), state_text(declared)
@@ -108,6 +108,11 @@ def _deviation(
             )
         )
     return Deviation(kind, tuple(axes), None, result, dims, found, wanted)
+
+
+def _alike(axes: list[str], state: State) -> bool:
+    """True when one phrase tells the state along all of the axes."""
+    return len({letter_text(state.letter(axis)) for axis in axes}) == 1
 
 
 def _size_text(sizes: tuple[int, ...] | None) -> str:

@@ -9,7 +9,8 @@ from dtir.analysis.abstract import ONE
 from dtir.analysis.deviations import Kind
 from dtir.analysis.flow import Flow
 from dtir.analysis.scale import factor_axes
-from dtir.ir.ids import ValueId
+from dtir.ir.collectives import CollectivePermute
+from dtir.ir.tasks import Collective
 from dtir.ir.values import DistributedValue
 from dtir.schema.diagnostics import Diagnostic, Related
 from dtir.verify.context import Context, finding, task_name, task_path, value_name
@@ -59,8 +60,8 @@ def _finding(
     context: Context, flow: Flow, value: DistributedValue, scale: Fraction, wanted: Fraction, path: tuple[str, ...],
     others: tuple[Related, ...], *ids: str,
 ) -> Diagnostic:  # fmt: skip
-    axes = factor_axes(scale / wanted, context.around.space.sizes)
-    origin = _origin(flow, value.id)
+    origin = flow.origin.get(value.id)
+    axes = factor_axes(scale / wanted, _sizes(context, flow, origin))
     where = f", brought in by {task_name(flow.scope.tasks[origin])}" if origin is not None else ""
     of = ""
     if axes is not None:
@@ -96,8 +97,14 @@ def _hint(flow: Flow, origin: int | None, more: Fraction, axes: tuple[str, ...],
     return repair
 
 
-def _origin(flow: Flow, identifier: ValueId) -> int | None:
-    return flow.origin.get(identifier)
+def _sizes(context: Context, flow: Flow, origin: int | None) -> dict[str, int]:
+    """Sizes of the axes, those of the task that brings a factor in first: of axes with one size they are meant."""
+    sizes = context.around.space.sizes
+    task = flow.scope.tasks[origin] if origin is not None else None
+    own: tuple[str, ...] = ()
+    if task is not None and isinstance(task.body, Collective) and not isinstance(task.body.spec, CollectivePermute):
+        own = context.reader.axes(task.body.spec) or ()
+    return {axis: sizes[axis] for axis in (*own, *(axis for axis in sizes if axis not in own))}
 
 
 def mixed_factors(context: Context) -> Iterator[Diagnostic]:
