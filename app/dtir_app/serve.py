@@ -33,11 +33,20 @@ def origins(host: str, port: int) -> list[str]:
     return [f"{name}:{port}" for name in (LOOPBACK if host in LOOPBACK else (host,))]
 
 
-def free_port(host: str) -> int:
-    """A port that nobody listens on: the allowed origins name the port, so it must be known before the server is made."""
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-        probe.bind((host, 0))
-        return int(probe.getsockname()[1])
+def probe(host: str, port: int = 0) -> int:
+    """A port that can be listened on: the given one, or any free one for 0.
+
+    The allowed origins name the port, so it must be known before the server is made.
+
+    Raises:
+        OSError: it cannot be listened on.
+    """
+    if ":" in host:
+        raise OSError(errno.EAFNOSUPPORT, "IPv6 addresses are not supported")
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as own:
+        own.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        own.bind((host, port))
+        return int(own.getsockname()[1])
 
 
 def make_server(library: Library, host: str, port: int) -> Server:
@@ -46,9 +55,7 @@ def make_server(library: Library, host: str, port: int) -> Server:
     Raises:
         OSError: it cannot listen there.
     """
-    if ":" in host:
-        raise OSError(errno.EAFNOSUPPORT, "IPv6 addresses are not supported")
-    port = port or free_port(host)
+    port = probe(host, port)
     return get_server(
         {"/": create_app(library)},
         address=host,
@@ -89,29 +96,25 @@ def serve(
     further = sorted(item for item in root.iterdir() if item.is_file()) if root is not None else []
     library = Library([*paths, *further], examples())
     server = make_server(library, host, port)
-    if library.first:
-        library.open(library.first)
-    url = f"http://{host}:{server.port}/"
-    sys.stdout.write(f"dtir explorer at {url} (Ctrl-C ends it)\n")
-    sys.stdout.flush()
-    if open_browser:
-        webbrowser.open(url)
-    _run_until_signalled(server, library)
-
-
-def _run_until_signalled(server: Server, library: Library) -> None:
     loop = IOLoop.current()
 
     def stop(number: int, frame: FrameType | None) -> None:
         loop.add_callback_from_signal(loop.stop)
 
+    # Before the address is said: whoever reads it may ask us to end at once.
     previous = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         server.start()
+        if library.first:
+            library.open(library.first)
+        url = f"http://{host}:{server.port}/"
+        sys.stdout.write(f"dtir explorer at {url} (Ctrl-C ends it)\n")
+        sys.stdout.flush()
+        if open_browser:
+            webbrowser.open(url)
         loop.start()
     finally:
         server.stop()
         library.close()
         for number, handler in previous.items():
             signal.signal(number, handler)
-        sys.stdout.flush()

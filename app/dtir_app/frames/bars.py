@@ -40,6 +40,7 @@ def topbar(opened: Opened | None, query: str, dark: bool) -> dict[str, object]:
     found = [{"severity": name, "count": count_text(number)} for name, number in counts.items() if number]
     return {
         "name": store.name,
+        "file": store.label,
         "digest": store.digest,
         "mesh": store.mesh_text,
         "mesh_note": f"{plural(store.mesh.size, 'rank')}",

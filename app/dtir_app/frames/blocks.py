@@ -17,7 +17,7 @@ from dtir_app.text import count_text
 BLOCK_LIMIT = 1024
 """Blocks of one dim; a dim with more is drawn as one."""
 
-_SIGNS = {ReductionKind.SUM: "Σ", ReductionKind.MAX: "max", ReductionKind.MIN: "min", ReductionKind.PRODUCT: "Π"}
+SIGNS = {ReductionKind.SUM: "Σ", ReductionKind.MAX: "max", ReductionKind.MIN: "min", ReductionKind.PRODUCT: "Π"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ class Holders:
         )
         self.partial = tuple(name for name in spec.partial_axes if name in self._strides)
         self.sign = (
-            f"{_SIGNS.get(spec.partial.op, spec.partial.op.value)} {'×'.join(self.partial)}"
+            f"{SIGNS.get(spec.partial.op, spec.partial.op.value)} {'×'.join(self.partial)}"
             if spec.partial and self.partial
             else ""
         )

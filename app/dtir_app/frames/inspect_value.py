@@ -102,8 +102,7 @@ def inspect_program(store: Store) -> dict[str, object]:
     outputs = [(store.value_at(0, name.value), name) for name in program.outputs]
     interface = [
         row(
-            label,
-            count_text(len(found)),
+            f"{label} ({count_text(len(found))})",
             links=limited([value_link(store, value) for value, _ in found if value >= 0]),
         )
         for label, found in (("inputs", inputs), ("outputs", outputs))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dtir.analysis.groups import Groups, axis_fibres, groups_of
+from dtir.analysis.groups import AxisFibres, Groups, axis_fibres, groups_of
 from dtir.ir.collectives import Broadcast, CollectivePermute
 from dtir.ir.ranks import RankRange
 from dtir.ir.tasks import Collective, PointToPoint
@@ -187,6 +187,10 @@ def _membership(cast: Cast, grid: Grid) -> tuple[list[int], list[int]]:
                 if rank in at and group[at[rank]] < 0:
                     group[at[rank]], member[at[rank]] = 0, number
         return group, member
+    if isinstance(cast.groups, AxisFibres):
+        for rank, cell in at.items():
+            group[cell], member[cell] = _fibre_of(rank, cast.groups)
+        return group, member
     seen = 0
     for number in range(len(cast.groups)):
         ranks = cast.groups[number]
@@ -201,6 +205,16 @@ def _membership(cast: Cast, grid: Grid) -> tuple[list[int], list[int]]:
         if seen >= len(at):
             break
     return group, member
+
+
+def _fibre_of(rank: int, fibres: AxisFibres) -> tuple[int, int]:
+    """Which fibre a rank is in and its place there, by arithmetic: there may be millions of fibres."""
+    number = place = 0
+    for size, stride in zip(fibres.other_sizes, fibres.other_strides, strict=True):
+        number = number * size + rank // stride % size
+    for size, stride in zip(fibres.sizes, fibres.strides, strict=True):
+        place = place * size + rank // stride % size
+    return number, place
 
 
 def _position(ranks: RankRange, rank: int) -> int:
@@ -278,13 +292,24 @@ def _arrows(cast: Cast, grid: Grid) -> dict[str, list[float]]:
 
 
 def _tick_columns(grid: Grid) -> dict[str, list[object]]:
+    """Coordinates along the edges: of the innermost axes as numbers, with the axis named once; of outer ones in full."""
     made: dict[str, list[object]] = {"x": [], "y": [], "text": [], "align": [], "baseline": []}
+
+    def add(x: float, y: float, text: str, align: str, baseline: str) -> None:
+        for name, item in zip(made, (x, y, text, align, baseline), strict=True):
+            made[name].append(item)
+
     inner = {"x": grid.columns[-1] if grid.columns else "", "y": grid.rows[-1] if grid.rows else ""}
     for name, coordinate, which, place in grid.ticks:
-        far = -0.75 if name == inner[which] else -1.25
-        made["x"].append(place if which == "x" else far)
-        made["y"].append(far if which == "x" else place)
-        made["text"].append(f"{name}{'=' if name[-1:].isdigit() else ''}{coordinate}")
-        made["align"].append("center" if which == "x" else "right")
-        made["baseline"].append("bottom" if which == "x" else "middle")
+        is_inner = name == inner[which]
+        far = -0.62 if is_inner else -1.2
+        text = str(coordinate) if is_inner else f"{name}={coordinate}"
+        if which == "x":
+            add(place, far, text, "center", "bottom")
+        else:
+            add(far, place, text, "right", "middle")
+    if inner["x"]:
+        add(-0.62, -0.62, f"{inner['x']} →", "right", "bottom")
+    if inner["y"]:
+        add(-0.62, grid.height - 0.38, f"{inner['y']} ↓", "right", "top")
     return made

@@ -67,7 +67,7 @@ def finding_sections(findings: list[Finding]) -> list[Section]:
     if not findings:
         return []
     rows = [row(item.code, item.message, note=item.hint, tone=item.severity) for item in findings[:LINKS]]
-    return [section(plural(len(findings), "finding"), rows)]
+    return [section(plural(len(findings), "finding"), rows) | {"findings": True}]
 
 
 def lineage_row(store: Store, lineage: Lineage) -> Row:

@@ -62,6 +62,24 @@ class TensorFrame:
 
 
 @dataclass(frozen=True, slots=True)
+class Known:
+    """What a collective says about the per-rank data around it, whatever the program states of them.
+
+    Args:
+        equal: axes along which all members of a group hold the same afterwards.
+        term: what each member contributes before: ``term of Σ``.
+        note: the same in a sentence.
+    """
+
+    equal: frozenset[str] = frozenset()
+    term: str = ""
+    note: str = ""
+
+
+NOTHING_KNOWN = Known()
+
+
+@dataclass(frozen=True, slots=True)
 class Sheet:
     """One sheet of the map: where it lies in the unit square, and its coordinates along the per-rank axes."""
 
@@ -86,7 +104,12 @@ def default_dims(value: DistributedValue) -> tuple[int, int]:
 
 
 def tensor_frame(
-    store: Store, index: int, *, dims: tuple[int, int] | None = None, at: Mapping[int, int] | None = None
+    store: Store,
+    index: int,
+    *,
+    dims: tuple[int, int] | None = None,
+    at: Mapping[int, int] | None = None,
+    known: Known = NOTHING_KNOWN,
 ) -> TensorFrame:
     """The shard map of a value.
 
@@ -95,6 +118,7 @@ def tensor_frame(
         index: the value.
         dims: the dim down and the dim across; -1 for none. None, or a dim that the value does not have, for the usual ones.
         at: block to show of every other dim.
+        known: what the task at hand says about per-rank data.
     """
     value = store.value_records[index]
     rank = len(value.type.shape)
@@ -110,7 +134,7 @@ def tensor_frame(
     for dim, block in at.items():
         fixed |= holders.coordinates(blocks[dim].axes, block)
     sheets, sheet_total = sheets_of(holders.varying, sizes)
-    tiles = _tiles(down, across, fixed, holders, sheets)
+    tiles = _tiles(down, across, fixed, holders, sheets, known)
     wanted = down.count * across.count * sheet_total
     limits = [f"dim {block.dim}: {block.problem}" for block in blocks if block.problem]
     if len(tiles["x"]) < wanted:
@@ -127,7 +151,7 @@ def tensor_frame(
             for dim in sorted(at)
             if blocks[dim].count > 1
         ],
-        note=_note(value, rank),
+        note=_note(value, rank, known),
         limits="; ".join(limits),
         copies=holders.copies,
         partial=holders.sign,
@@ -141,9 +165,11 @@ def dim_label(block: DimBlocks) -> str:
     return f"dim {block.dim}: {block.label}" + (f" by {'+'.join(block.axes)}" if block.axes else "")
 
 
-def _note(value: DistributedValue, rank: int) -> str:
+def _note(value: DistributedValue, rank: int, known: Known) -> str:
     if value.sharding.varying:
         axes = "×".join(value.sharding.varying)
+        if known.note:
+            return f"Per-rank data along {axes}. {known.note}"
         return f"Per-rank data along {axes}: the shape is what one rank holds, and the program does not say how they relate."
     return "A scalar: one element." if rank == 0 else ""
 
@@ -168,16 +194,26 @@ def sheets_of(varying: Sequence[str], sizes: Mapping[str, int]) -> tuple[list[Sh
 
 
 def _tiles(
-    down: DimBlocks, across: DimBlocks, fixed: Mapping[str, int], holders: Holders, sheets: Sequence[Sheet]
+    down: DimBlocks,
+    across: DimBlocks,
+    fixed: Mapping[str, int],
+    holders: Holders,
+    sheets: Sequence[Sheet],
+    known: Known,
 ) -> dict[str, list[object]]:
     tiles: dict[str, list[object]] = {name: [] for name in TILE_COLUMNS}
     height, width = down.extent_drawn, across.extent_drawn
     usual = (down.largest, across.largest)
-    hatch = "." if holders.sign else "/" if holders.copies > 1 else " "
-    for number, sheet, row, column in itertools.islice(_places(sheets, down.count, across.count), TILE_LIMIT):
+    pending = bool(holders.sign or known.term)
+    hatch = "." if pending else "/" if holders.copies > 1 or known.equal else " "
+    seen: dict[tuple[int, ...], int] = {}
+    for sheet, row, column in itertools.islice(_places(sheets, down.count, across.count), TILE_LIMIT):
         (top, bottom), (left, right) = down.bounds[row], across.bounds[column]
         place = {**fixed, **sheet.at, **holders.coordinates(down.axes, row), **holders.coordinates(across.axes, column)}
         ranks, cut = holders.ranks(place)
+        # Sheets that are known to be equal have one colour.
+        alike = tuple(coordinate for name, coordinate in sheet.at.items() if name not in known.equal)
+        number = seen.setdefault(alike, len(seen))
         x0, x1 = sheet.left + left / width * sheet.width, sheet.left + right / width * sheet.width
         y0, y1 = sheet.top + top / height * sheet.height, sheet.top + bottom / height * sheet.height
         cell = {
@@ -190,7 +226,7 @@ def _tiles(
             "colour": str((number + row * across.count + column) % COLOURS),
             "hatch": hatch,
             "label": "nobody" if not ranks else ranks_text(ranks, limit=3) + (" …" if cut else ""),
-            "badge": _badge(holders),
+            "badge": _badge(holders, known),
             "ranks": ranks_text(ranks, limit=24) + (f" of {count_text(holders.total)}" if cut else ""),
             "range": _range_text(down, row, across, column),
             "edge": "even" if (bottom - top, right - left) == usual and ranks else "odd",
@@ -200,18 +236,22 @@ def _tiles(
     return tiles
 
 
-def _places(sheets: Sequence[Sheet], rows: int, columns: int) -> Iterator[tuple[int, Sheet, int, int]]:
-    for number, sheet in enumerate(sheets):
+def _places(sheets: Sequence[Sheet], rows: int, columns: int) -> Iterator[tuple[Sheet, int, int]]:
+    for sheet in sheets:
         for row in range(rows):
             for column in range(columns):
-                yield number, sheet, row, column
+                yield sheet, row, column
 
 
-def _badge(holders: Holders) -> str:
+def _badge(holders: Holders, known: Known) -> str:
     parts = [holders.sign] if holders.sign else []
     if holders.copies > 1:
         parts.append(f"×{count_text(holders.copies)}")
-    if holders.varying:
+    if known.term:
+        parts.append(known.term)
+    elif known.equal:
+        parts.append("= in group")
+    elif holders.varying:
         parts.append("own data")
     return " ".join(parts)
 

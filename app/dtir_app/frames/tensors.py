@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dtir_app.frames.tensor import TensorFrame, pair_of, tensor_frame
+from dtir.ir.collectives import AllGather, AllReduce, Broadcast, ReduceScatter
+from dtir.ir.tasks import Collective
+from dtir_app.frames.blocks import SIGNS
+from dtir_app.frames.tensor import NOTHING_KNOWN, Known, TensorFrame, pair_of, tensor_frame
 from dtir_app.selection import Selection
 from dtir_app.store import Store
 from dtir_app.text import plural
@@ -39,9 +42,35 @@ def tensor_maps(
 ) -> list[tuple[str, int, list[int], TensorFrame]]:
     """The shard maps of a selection."""
     return [
-        (side, value, options, tensor_frame(store, value, dims=dims.get(value), at=at.get(value)))
+        (
+            side,
+            value,
+            options,
+            tensor_frame(
+                store, value, dims=dims.get(value), at=at.get(value), known=known_of(store, selection.task, side)
+            ),
+        )
         for side, value, options in shown_values(store, selection, picked)
     ]
+
+
+def known_of(store: Store, task: int, side: str) -> Known:
+    """What a collective makes known about per-rank data before or after it; nothing for other tasks and other axes."""
+    body = store.task_records[task].body if task >= 0 else None
+    how = store.tasks.group_axes.get(task)
+    if not isinstance(body, Collective) or how is None or not how.whole:
+        return NOTHING_KNOWN
+    axes = "×".join(how.axes)
+    match body.spec:
+        case AllReduce(reduction=reduction) | ReduceScatter(reduction=reduction) if side == "before":
+            sign = SIGNS.get(reduction, reduction.value)
+            return Known(
+                term=f"term of {sign}", note=f"Each rank contributes a term of the {reduction.value} over {axes}."
+            )
+        case AllReduce() | AllGather() | Broadcast() if side == "after":
+            return Known(frozenset(how.axes), note=f"After it all members of a group over {axes} hold the same.")
+        case _:
+            return NOTHING_KNOWN
 
 
 def tensor_bar(store: Store, maps: list[tuple[str, int, list[int], TensorFrame]]) -> dict[str, object]:

@@ -31,7 +31,7 @@ NODE_COLUMNS = (
     "alpha",
     "task",
 )
-LABEL_COLUMNS = ("left", "label", "offset", "detail", "lift", "pad")
+LABEL_COLUMNS = ("left", "shown_code", "label", "offset", "detail", "lift", "pad")
 CURVE_COLUMNS = ("x0", "y0", "x1", "y1", "cx0", "cy0", "cx1", "cy1")
 
 _FAMILIES = [str(int(family)) for family in Family]
@@ -63,7 +63,7 @@ class GraphView:
         self._line = draw(made, self.lines, Bezier(**ends, line_width=2))
         self._node = draw(made, self.nodes, Patches(xs="xs", ys="ys", fill_alpha="alpha", line_alpha="alpha"))
         shared = {"x": "left", "y": "y", "text_alpha": "alpha", "text_baseline": "middle"}
-        code = Text(text="code", x_offset="pad", y_offset="lift", **shared, **text_props("11px", "bold"))
+        code = Text(text="shown_code", x_offset="pad", y_offset="lift", **shared, **text_props("11px", "bold"))
         label = Text(text="label", x_offset="offset", y_offset="lift", **shared, **text_props("11px"))
         detail = Text(text="detail", x_offset="pad", y_offset=8, **shared, **text_props("10px"))
         self._code, self._label, self._detail = (
@@ -112,7 +112,7 @@ class GraphView:
     def show(self, nodes: Columns, edges: Columns, stubs: Columns, marks: Columns) -> None:
         """Another scene, or the same with other filters."""
         count = len(nodes["x"])
-        blank: dict[str, list[object]] = {"label": [""] * count, "detail": [""] * count}
+        blank: dict[str, list[object]] = {name: [""] * count for name in ("shown_code", "label", "detail")}
         blank |= {name: [0] * count for name in ("offset", "lift", "pad")}
         blank["left"] = [x - HALF_WIDTH for x in nodes["x"]]
         set_columns(self.edges, edges)

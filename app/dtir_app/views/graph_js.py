@@ -7,7 +7,7 @@ LABELS = """
 if (!fig.inner_width || !fig.inner_height) return;
 const px = fig.inner_width / Math.abs(xr.end - xr.start), py = fig.inner_height / Math.abs(yr.end - yr.start);
 const width = px * 2 * half_width, height = py * 2 * half_height;
-const show = width > 24 && height > 11, two = height > 27, full = width > 46;
+const show = width > 24 && height > 10, two = height > 26, full = width > 46;
 // Nothing to do while neither the data nor the room for text changed.
 const key = [source.tags[0], show, two, full, show ? Math.round(width) : 0].join();
 if (source._label_key === key) return;
@@ -17,18 +17,19 @@ label.visible = show && full;
 detail.visible = show && full && two;
 if (!show) return;
 const d = source.data, n = d.x.length;
-const labels = new Array(n), offsets = new Array(n), details = new Array(n), lifts = new Array(n), pads = new Array(n);
+const [labels, offsets, details, lifts, pads, codes] = Array.from({length: 6}, () => new Array(n));
 const cut = (text, chars) => text.length <= chars ? text : chars < 5 ? '' : text.slice(0, chars - 1) + '…';
 for (let i = 0; i < n; i++) {
   const pad = d.family[i] === '0' ? 5 : d.family[i] === '3' ? width * 0.22 : Math.min(12, width * 0.11);
   const room = width - 2 * pad, code_px = d.code[i] ? d.code[i].length * 7.2 + 5 : 0;
   pads[i] = pad;
+  codes[i] = code_px - 4 > room ? d.code[i].split(' ')[0].slice(0, Math.max(1, Math.floor(room / 7.2))) : d.code[i];
   offsets[i] = pad + code_px;
   labels[i] = cut(d.name[i], Math.floor((room - code_px) / 5.7));
   details[i] = cut(d.detail_text[i], Math.floor(room / 5.4));
   lifts[i] = two && full ? -7 : 0;
 }
-Object.assign(d, {label: labels, offset: offsets, detail: details, lift: lifts, pad: pads});
+Object.assign(d, {shown_code: codes, label: labels, offset: offsets, detail: details, lift: lifts, pad: pads});
 source.change.emit();
 """
 
@@ -36,14 +37,16 @@ CAMERA = """
 const c = camera.data, kind = c.kind[0];
 if (!kind || !fig.inner_width || !fig.inner_height) return;
 const w = fig.inner_width, h = fig.inner_height;
-const set = (cx, cy, px) => {
-  const py = px * lane_px / level_px;
+const ratio = lane_px / level_px;
+const set = (cx, cy, px, py = px * ratio) => {
   xr.setv({start: cx - w / px / 2, end: cx + w / px / 2});
   yr.setv({start: cy + h / py / 2, end: cy - h / py / 2});
 };
 const legible = 44, closest = 170;
 const whole = Math.min(w / (c.width[0] + 0.4), h / (c.height[0] + 0.5) * level_px / lane_px, closest);
-const fit = () => set((c.width[0] - 1) / 2, (c.height[0] - 1) / 2, whole);
+// A wide picture may use spare height: taller items have room for a second line.
+const tall = Math.min(h / (c.height[0] + 0.5), whole * ratio * 1.9, Math.max(whole * ratio, 46));
+const fit = () => set((c.width[0] - 1) / 2, (c.height[0] - 1) / 2, whole, tall);
 const x = c.x[0], y = c.y[0], now = w / Math.abs(xr.end - xr.start);
 if (kind === 'fit' || (kind === 'go' && whole >= legible)) fit();
 else if (kind === 'go') set(x, y, level_px);
@@ -51,10 +54,10 @@ else {
   const mx = Math.abs(xr.end - xr.start) * 0.08, my = Math.abs(yr.end - yr.start) * 0.08;
   const inside = x > xr.start + mx && x < xr.end - mx && y > yr.end + my && y < yr.start - my;
   const readable = now >= legible * 0.9 && now <= closest * 2;
-  if (kind === 'centre' || !inside || !readable) {
-    if (!readable && whole >= legible && kind !== 'centre') fit();
-    else set(x, y, readable ? now : level_px);
-  }
+  const all = xr.start <= -0.5 && xr.end >= c.width[0] - 0.5 && yr.end <= -0.5 && yr.start >= c.height[0] - 0.5;
+  if (!readable && whole >= legible) fit();
+  else if (!readable) set(x, y, level_px);
+  else if (!inside || (kind === 'centre' && !all)) set(x, y, now);
 }
 camera.data = {...c, kind: ['']};
 """

@@ -74,8 +74,9 @@ class TensorView:
         )
         self._tile = draw(made, self.tiles, tile)
         shared = {"text_align": "center", "text_baseline": "middle"}
-        self._label = draw(made, self.tiles, Text(text="shown", **shared, **text_props("12px", "bold")))
-        self._badge = draw(made, self.tiles, Text(text="badges", y_offset=15, **shared, **text_props("11px")))
+        plate = {"padding": 2, "border_radius": 3}  # under the text, so that a hatch does not run through it
+        self._label = draw(made, self.tiles, Text(text="shown", **shared, **plate, **text_props("12px", "bold")))
+        self._badge = draw(made, self.tiles, Text(text="badges", y_offset=17, **shared, **plate, **text_props("11px")))
         tick = Text(text="text", angle="angle", text_align="align", text_baseline="baseline", **text_props("11px"))
         self._tick = draw(made, self.ticks, tick)
         hover.renderers = [self._tile]
@@ -95,8 +96,9 @@ class TensorView:
         self._tile.glyph.fill_color = factor_cmap("colour", list(AXIS_FILLS), _FACTORS)
         self._tile.glyph.hatch_color = theme.text
         self._tile.glyph.line_color = factor_cmap("edge", [theme.paper, SEVERITY_FILLS["error"]], ["even", "odd"])
-        self._label.glyph.text_color = factor_cmap("colour", list(AXIS_TEXTS), _FACTORS)
-        self._badge.glyph.text_color = factor_cmap("colour", list(AXIS_TEXTS), _FACTORS)
+        for renderer in (self._label, self._badge):
+            renderer.glyph.text_color = factor_cmap("colour", list(AXIS_TEXTS), _FACTORS)
+            renderer.glyph.background_fill_color = factor_cmap("colour", list(AXIS_FILLS), _FACTORS)
         self._tick.glyph.text_color = theme.muted
 
     def show(self, tiles: Columns, ticks: Columns) -> None:

@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from dtir_app.gallery import examples
+from dtir_app.library import Library
+
+from dtir.importers import load_path
+from tests.app.build import example, opened_example
+
+
+def test_a_program_is_read_once_however_many_ask() -> None:
+    reads: list[Path] = []
+    lock = threading.Lock()
+
+    def read(path: Path) -> object:
+        with lock:
+            reads.append(path)
+        return load_path(path)
+
+    library = Library([example("ulysses").path], read_path=read)
+    with ThreadPoolExecutor(8) as pool:
+        stores = list(pool.map(lambda _: library.open("file:0").result().store, range(8)))
+    assert len(reads) == 1
+    assert len({id(store) for store in stores}) == 1
+
+
+def test_nothing_is_read_before_it_is_asked_for() -> None:
+    def read(path: Path) -> object:
+        raise AssertionError(path)
+
+    library = Library((), examples(), read_path=read)
+    assert len(library.entries("gallery")) >= 6
+    assert library.key_of(example("fsdp").digest) == "gallery:fsdp"
+
+
+def test_a_file_is_known_by_its_digest_once_read() -> None:
+    library = Library([example("ulysses").path])
+    assert library.key_of(example("ulysses").digest) == ""
+    library.open("file:0").result()
+    assert library.key_of(example("ulysses").digest) == "file:0"
+    assert library.key_starting(example("ulysses").digest[:6]) == "file:0"
+    assert library.key_starting("ffffff") == ""
+
+
+def test_the_least_recently_used_are_let_go() -> None:
+    paths = [example(name).path for name in ("ulysses", "fsdp", "halo")]
+    library = Library(paths, kept=2)
+    first = library.open("file:0").result().store
+    library.open("file:1").result()
+    assert library.open("file:0").result().store is first
+    library.open("file:2").result()
+    assert library.open("file:0").result().store is first
+    assert len(library._futures) == 2
+
+
+def test_an_upload_that_was_let_go_is_no_longer_offered() -> None:
+    library = Library((), kept=1)
+    one = library.upload("one.yaml", example("faults").path.read_bytes()).result()
+    assert [entry.name for entry in library.entries("upload")] == ["one.yaml"]
+    other = example("faults").path.read_bytes().replace(b"name: parallel", b"name: other")
+    library.upload("two.yaml", other).result()
+    assert [entry.name for entry in library.entries("upload")] == ["two.yaml"]
+    assert library.key_of(one.digest) == ""
+
+
+def test_the_same_content_is_kept_once() -> None:
+    library = Library((), examples())
+    data = example("faults").path.read_bytes()
+    library.upload("mine.yaml", data).result()
+    assert library.entries("upload") == []
+    assert library.key_of(example("faults").digest) == "gallery:faults"
+
+
+def test_a_file_that_is_not_there_is_findings() -> None:
+    library = Library([Path("no/such/file.hlo")])
+    opened = library.open("file:0").result()
+    assert opened.store is None
+    assert opened.findings[0].code == "input.not_found"
+
+
+def test_an_unknown_key_is_a_mistake_of_ours() -> None:
+    with pytest.raises(KeyError):
+        Library().open("file:9")
+
+
+@pytest.mark.parametrize("item", examples(), ids=lambda item: item.name)
+def test_the_gallery_says_what_is_true(item: object) -> None:
+    opened = opened_example(item.name)
+    assert opened.digest == item.digest
+    assert opened.store is not None
+    assert item.meta.startswith(opened.store.mesh_text)
+    assert f"{len(opened.store.tasks):,} tasks" in item.meta
+    assert item.text.endswith(".")
+    if item.name != "faults":
+        assert opened.store.counts()["error"] == 0

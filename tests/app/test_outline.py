@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from dtir_app.frames.outline import CHILDREN, ROOT, outline_rows, reveal, tree
+from dtir_app.gallery import examples
+from dtir_app.selection import NOTHING, of_task
+
+from dtir.ir.tasks import LocalCompute
+from dtir.schema.frozen import FrozenDict
+from tests.app.build import store_of, store_of_example
+from tests.helpers.programs import call, mesh_of, program, region, task
+
+NAMES = [item.name for item in examples()]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_any_task_can_be_revealed(name: str) -> None:
+    store = store_of_example(name)
+    for number in range(0, len(store.tasks), max(1, len(store.tasks) // 40)):
+        if store.tasks.executions[number] == 0:
+            continue  # nothing enters its region
+        rows = outline_rows(store, reveal(store, number), of_task(number))
+        assert [row["label"] for row in rows if row["selected"]] == [store.tasks.name[number]]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_sums_of_the_root_are_those_of_the_list(name: str) -> None:
+    store = store_of_example(name)
+    root, nodes = tree(store, 0)
+    assert root.tasks == store.scopes[0].task_count
+    members = [item for node in nodes for item in node.members if isinstance(item, int)]
+    assert sorted(members) == list(range(store.scopes[0].task_count))
+
+
+def test_closed_rows_hide_what_is_in_them() -> None:
+    store = store_of_example("transformer_train")
+    assert len(outline_rows(store, {}, NOTHING)) == 1
+    rows = outline_rows(store, {ROOT: 10}, NOTHING)
+    assert rows[0]["expanded"] is True
+    assert rows[-1]["what"] == "more"
+    assert len(rows) == 12
+
+
+def named(paths: list[str]) -> object:
+    mesh = mesh_of(tp=2)
+    tasks = tuple(
+        task(f"t{number}", mesh, LocalCompute(), attributes=FrozenDict({"op_name": path}))
+        for number, path in enumerate(paths)
+    )
+    return store_of(program(mesh, tasks=tasks, values=(), inputs=(), outputs=()))
+
+
+def labels(store: object, opened: dict[str, int]) -> list[str]:
+    return [str(row["label"]) for row in outline_rows(store, opened, NOTHING)]
+
+
+def test_what_all_names_begin_with_is_left_out_and_lone_scopes_are_joined() -> None:
+    store = named(["jit(f)/layer0/attn/dot", "jit(f)/layer0/mlp/dot", "jit(f)/layer1/attn/dot"])
+    opened = {ROOT: CHILDREN, f"{ROOT}>g1": CHILDREN}
+    assert labels(store, opened) == ["demo", "layer0", "attn", "mlp", "layer1/attn"]
+
+
+def test_scopes_stand_before_single_tasks() -> None:
+    store = named(["a", "f/x/op", "b", "f/y/op"])
+    assert labels(store, {ROOT: CHILDREN}) == ["demo", "f", "t0", "t2"]
+
+
+def test_filters_leave_out_with_a_count() -> None:
+    store = store_of_example("faults")
+    rows = outline_rows(store, {ROOT: CHILDREN}, NOTHING, frozenset({4, 7}))
+    assert [row["label"] for row in rows[1:]] == ["sum_tp", "gather_act", "6 entries hidden by the filters"]
+
+
+def test_a_region_entered_twice_has_two_rows() -> None:
+    mesh = mesh_of(tp=2)
+    body = region("body", mesh, (task("inner", mesh, LocalCompute()),))
+    store = store_of(
+        program(
+            mesh,
+            tasks=(call("a", mesh, "body"), call("b", mesh, "body")),
+            values=(),
+            inputs=(),
+            outputs=(),
+            regions=(body,),
+        )
+    )
+    opened = {ROOT: CHILDREN, f"{ROOT}>t0": CHILDREN, f"{ROOT}>t1": CHILDREN, f"{ROOT}>t1>s1": CHILDREN}
+    rows = outline_rows(store, opened, NOTHING)
+    assert [row["label"] for row in rows] == ["demo", "a", "body", "b", "body", "inner"]
+    assert len({row["key"] for row in rows}) == len(rows)
+
+
+def test_regions_that_enter_each_other_end() -> None:
+    mesh = mesh_of(tp=2)
+    a = region("a", mesh, (call("again", mesh, "a"),))
+    store = store_of(program(mesh, tasks=(call("in", mesh, "a"),), values=(), inputs=(), outputs=(), regions=(a,)))
+    opened = {ROOT: 200}
+    for _ in range(100):
+        rows = outline_rows(store, opened, NOTHING)
+        opened |= {str(row["key"]): 200 for row in rows if row["expanded"] is False}
+    assert len(rows) < 100
+    assert np.isnan(store.tasks.executions[1])
