@@ -37,7 +37,7 @@ class RankRange(Sequence[int]):
     step: PositiveInt = 1
 
     def __post_init__(self) -> None:
-        if (self.stop - self.start) // self.step >= LONGEST_RUN:
+        if (self.stop - self.start + self.step - 1) // self.step > LONGEST_RUN:
             raise ValueError(f"a run holds at most {LONGEST_RUN} ranks")
 
     @property

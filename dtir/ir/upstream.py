@@ -90,8 +90,12 @@ def program_from_tree(tree: Any) -> DistributedTaskIR:
     Raises:
         SerializationError: one of them fails.
     """
-    # White space and the order of keys are gone from a parsed tree, so most texts are canonical by now.
-    found = program_from_text(raw_json(tree))
+    try:
+        # White space and the order of keys are gone from a parsed tree, so most texts are canonical by now.
+        text = raw_json(tree)
+    except SerializationError:
+        text = ""  # the decoder says what is wrong, and where it is first
+    found = program_from_text(text)
     return found if found is not None else _program_of(decode_tree(tree))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from hypothesis import strategies as st
@@ -60,6 +61,7 @@ texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
 names = st.text("abcxyz_é", min_size=1, max_size=5)
 
 
+@cache
 def json_like() -> st.SearchStrategy[Any]:
     """Lists, dicts and JSON literals."""
     leaves = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | texts
@@ -68,6 +70,7 @@ def json_like() -> st.SearchStrategy[Any]:
     )
 
 
+@cache
 def frozen_values() -> st.SearchStrategy[Any]:
     """Everything that may stand in attributes."""
     leaves = (
@@ -92,6 +95,7 @@ def frozen_values() -> st.SearchStrategy[Any]:
     )
 
 
+@cache
 def attributes() -> st.SearchStrategy[FrozenDict[Any]]:
     """Open data as a map; no reserved names."""
     return st.dictionaries(names, frozen_values(), max_size=2).map(FrozenDict)
@@ -108,6 +112,7 @@ symbols = st.builds(
 )
 
 
+@cache
 def scalars(*, positive: bool = False) -> st.SearchStrategy[Any]:
     """Numbers, symbols and unfolded expressions."""
     least = 1 if positive else 0
@@ -190,6 +195,10 @@ def bodies(draw: st.DrawFn, mesh: LogicalMesh, *, extended: bool) -> tuple[Any, 
     return body, everyone
 
 
+_shapes = st.lists(st.integers(1, 9) | st.floats(0.5, 9.0) | scalars(positive=True), max_size=2)
+_effects = st.lists(st.builds(Effect, st.sampled_from([EffectKind.READ, EffectKind.RANDOM]), names), max_size=1)
+
+
 @st.composite
 def programs(draw: st.DrawFn, *, extended: bool = True) -> DistributedTaskIR:
     """Structurally valid programs; without `extended` they use nothing but what the upstream format holds."""
@@ -198,9 +207,8 @@ def programs(draw: st.DrawFn, *, extended: bool = True) -> DistributedTaskIR:
         draw(names), mesh=mesh, attributes=draw(attributes()), features=draw(st.lists(st.sampled_from(["beta", "z.9"])))
     )
     values: list[ValueId] = []
-    kinds = st.lists(st.integers(1, 9) | st.floats(0.5, 9.0) | scalars(positive=True), max_size=2)
     for index in range(draw(st.integers(1, 4))):
-        shape = draw(kinds)
+        shape = draw(_shapes)
         values.append(
             build.value(
                 f"v{index}" if extended else "",
@@ -220,7 +228,6 @@ def programs(draw: st.DrawFn, *, extended: bool = True) -> DistributedTaskIR:
         )
     build.inputs.append(values[0])
     pending = values[1:]
-    effects = st.builds(Effect, st.sampled_from([EffectKind.READ, EffectKind.RANDOM]), names)
     for index in range(draw(st.integers(1, 4))):
         body, ranks = draw(bodies(mesh, extended=extended))
         made = [pending.pop(0)] if pending and draw(st.booleans()) else []
@@ -233,7 +240,7 @@ def programs(draw: st.DrawFn, *, extended: bool = True) -> DistributedTaskIR:
             body=body,
             ranks=ranks,
             lineage=draw(lineages()),
-            effects=draw(st.lists(effects, max_size=1)),
+            effects=draw(_effects),
             attributes=draw(attributes()),
             name=f"t{index}" if extended else "",
             pipeline=PipelineSlot(0, index, "forward") if extended and draw(st.booleans()) else None,
