@@ -28,9 +28,16 @@ def _networkx(program: DistributedTaskIR) -> tuple[str, str]:
     return json.dumps(node_link(program), ensure_ascii=False, allow_nan=False), program.digest
 
 
+def _yaml(program: DistributedTaskIR) -> tuple[str, str]:
+    from dtir.importers.yaml import to_yaml
+
+    return to_yaml(program), program.digest
+
+
 WRITERS: dict[str, Callable[[DistributedTaskIR], tuple[str, str]]] = {
     "native": _native,
     "upstream": _upstream,
+    "yaml": _yaml,
     "networkx-json": _networkx,
 }
 """Format name to a function that gives the text and the digest of what it says."""

@@ -9,24 +9,31 @@ from typing import Any
 from dtir.importers.yaml.collective import CollectiveReader
 from dtir.importers.yaml.document import Entries, Items, Node, to_plain
 from dtir.importers.yaml.fields import Fields, as_integer
-from dtir.importers.yaml.origin import read_lineage, read_uid
+from dtir.importers.yaml.origin import read_label, read_lineage, read_uid
 from dtir.importers.yaml.problems import Problems, suggestion
-from dtir.importers.yaml.ranks import union_of
+from dtir.importers.yaml.ranks import read_ranks, union_of
+from dtir.importers.yaml.sealed import read_data, read_record
 from dtir.importers.yaml.vocabulary import COMMON_TASK_KEYS, KIND_KEYS
 from dtir.ir import (
+    EMPTY_SEMANTIC,
+    Branch,
+    Call,
     Collective,
     Control,
     DistributedTask,
+    DistributedTaskSemantic,
     DistributedValue,
     Effect,
     EffectKind,
     LocalCompute,
     LogicalMesh,
+    Loop,
     NodeId,
     OperationName,
     PipelineSlot,
     PointToPoint,
     RankRange,
+    RegionId,
     Reshard,
     ReshardKind,
     ReshardRegion,
@@ -42,7 +49,7 @@ from dtir.schema.refinements import ValueConstraint
 
 _TYPED = frozenset(
     {"id", "kind", "op", "in", "out", "ranks", "deps", "effects", "pp", "note", "completes", "name", "uid", "lineage",
-     "operation", "attributes"}
+     "operation", "semantic", "attributes"}
 )  # fmt: skip
 """Keys that have a field of their own; every other one is a parameter ``op.<key>``."""
 
@@ -76,10 +83,12 @@ class TaskReader:
         symbols: Mapping[str, Symbol],
         problems: Problems,
         declared: Collection[str],
+        regions: Mapping[str, RegionId] | None = None,
     ) -> None:
         self.program = program
         # Names of values that the document declares, those that could not be read among them: one cause, one finding.
         self.declared = declared
+        self.regions = regions or {}
         self.mesh = mesh
         self.values = values
         self.problems = problems
@@ -102,6 +111,15 @@ class TaskReader:
 
     def read(self, draft: Draft) -> DistributedTask | None:
         """One task; None when something of it cannot be read (which is then among the problems)."""
+        try:
+            return self._read(draft)
+        except (TypeError, ValueError) as error:
+            # What a record refuses about itself, say participants that are listed twice.
+            path, line = draft.fields.path, draft.fields.node.line
+            self.problems.error("yaml.value", f"task {draft.name} cannot be built: {error}", path, line)
+            return None
+
+    def _read(self, draft: Draft) -> DistributedTask | None:
         fields = draft.fields
         before = self.problems.errors()
         kind = fields.one_of("kind", KIND_KEYS, f"what the task is: {', '.join(KIND_KEYS)}")
@@ -116,7 +134,7 @@ class TaskReader:
         body, ranks = self._body(fields, kind, inputs, outputs, ranks, attributes)
         dependencies, completes = self._tasks(fields, "deps"), self._tasks(fields, "completes")
         effects, slot = self._effects(fields), self._slot(fields)
-        lineage = read_lineage(fields)
+        lineage, semantic = read_lineage(fields), read_record(fields, "semantic", DistributedTaskSemantic)
         if body is None or operation is None or self.problems.errors() > before:
             return None
         unique = tuple(dict.fromkeys(value.id for value in inputs))
@@ -131,8 +149,9 @@ class TaskReader:
             dependencies=dependencies,
             lineage=lineage,
             effects=effects,
+            semantic=EMPTY_SEMANTIC if semantic is None else semantic,
             attributes=FrozenDict(attributes),
-            name=fields.text("name") or draft.name,
+            name=read_label(fields, draft.name),
             operands=positions if len(unique) != len(inputs) else (),
             completes=completes,
             pipeline=slot,
@@ -174,7 +193,7 @@ class TaskReader:
         dialect, dot, name = text.partition(".")
         if not dot:
             dialect, name = CORE, text
-        if kind == "local" and operands > 1 and name in _ALIASES and dialect == CORE:
+        if kind == "local" and operands > 1 and name in _ALIASES and given is None:
             name = _ALIASES[name]
         if not ValueConstraint.STABLE_NAME.holds(dialect) or not ValueConstraint.STABLE_NAME.holds(name):
             fields.value(
@@ -211,8 +230,7 @@ class TaskReader:
         for key, node in fields.node.entries.items():
             if key in known and key not in taken:
                 attributes[f"op.{key}"] = to_plain(node)
-        if (given := fields.entries("attributes")) is not None:
-            attributes.update({key: to_plain(node) for key, node in given.items()})
+        attributes.update(read_data(fields, "attributes"))
         if (note := fields.text("note")) is not None:
             attributes["note"] = note
         return attributes
@@ -222,9 +240,9 @@ class TaskReader:
     def _ranks(
         self, fields: Fields, kind: str, inputs: list[DistributedValue], outputs: list[DistributedValue]
     ) -> tuple[int, ...] | RankRange:
-        given = fields.integers("ranks")
+        given = read_ranks(fields, "ranks")
         if given is not None:
-            return tuple(given)
+            return given
         if kind == "local":
             # A rank computes what it owns of the result; what it lacks of the operands is the verifier's to say.
             owned = [value.owners for value in outputs or inputs]
@@ -258,12 +276,38 @@ class TaskReader:
                     return None, ranks
                 ends = (transfer.source_rank, transfer.destination_rank)
                 return PointToPoint(transfer), tuple(ranks) if fields.has("ranks") else tuple(sorted(ends))
+            case "call" | "loop" | "branch":
+                return self._control_flow(fields, kind), ranks
             case _:
                 found = self.collectives.read(fields, kind, inputs, outputs, ranks, attributes)
                 if found is None:
                     return None, ranks
                 spec = found
                 return Collective(spec), ranks if fields.has("ranks") else spec.participants
+
+    def _control_flow(self, fields: Fields, kind: str) -> TaskBodyVariant | None:
+        if kind == "call":
+            region = self._region(fields, fields.text("region", "the region that runs"))
+            return None if region is None else Call(region)
+        if kind == "loop":
+            body = self._region(fields, fields.text("body", "the region that runs again and again"))
+            named = fields.text("condition")
+            condition = self._region(fields, named) if named is not None else None
+            return None if body is None else Loop(body, condition, fields.integer("trip_count"))
+        regions = [self._region(fields, name) for name in fields.words("regions") or []]
+        counts = fields.integers("operand_counts") or []
+        if len(regions) != len(counts):
+            fields.value(
+                "operand_counts", f"{len(counts)} operand counts for {len(regions)} regions", "one count a region"
+            )
+            return None
+        return Branch(tuple(region for region in regions if region is not None), tuple(counts))
+
+    def _region(self, fields: Fields, name: str | None) -> RegionId | None:
+        if name is not None and name not in self.regions:
+            fields.problems.error("reference.unknown", f"there is no region {name!r}", fields.path, fields.node.line,
+                                  suggestion(name, self.regions))  # fmt: skip
+        return self.regions.get(name) if name is not None else None
 
     def _regions(self, fields: Fields) -> tuple[ReshardRegion, ...] | None:
         nodes = fields.items("regions")

@@ -7,6 +7,7 @@ from typing import Any
 
 from dtir.importers.yaml.document import Items, Node, Scalar
 from dtir.importers.yaml.fields import Fields, as_integer, as_naturals
+from dtir.importers.yaml.ranks import read_ranks
 from dtir.importers.yaml.scalars import ScalarError, parse_scalar
 from dtir.importers.yaml.vocabulary import COLLECTIVES, EXCHANGES
 from dtir.ir import (
@@ -33,10 +34,26 @@ from dtir.ir.expr import Scalar as IRScalar
 
 _SPEC_FIELDS: dict[str, frozenset[str]] = {
     "collective": frozenset(
-        {"coll", "axes", "groups", "reduction", "dim", "split", "concat", "bytes", "pairs", "channel"}
+        {
+            "coll",
+            "axes",
+            "groups",
+            "reduction",
+            "dim",
+            "split",
+            "concat",
+            "bytes",
+            "pairs",
+            "channel",
+            "roots",
+            "participants",
+        }
     ),
-    "p2p": frozenset({"src", "dst", "pairs", "channel", "bytes"}),
+    "p2p": frozenset({"src", "dst", "pairs", "channel", "bytes", "participants"}),
     "reshard": frozenset({"regions"}),
+    "call": frozenset({"region"}),
+    "loop": frozenset({"body", "condition", "trip_count"}),
+    "branch": frozenset({"regions", "operand_counts"}),
 }
 
 
@@ -73,7 +90,9 @@ class CollectiveReader:
         if size is None or (groups is None and fields.has("groups")):
             return None
         members = tuple(tuple(group) for group in groups or ())
-        participants = tuple(dict.fromkeys(rank for group in members for rank in group)) if members else ranks
+        participants = read_ranks(fields, "participants")
+        if participants is None:
+            participants = tuple(dict.fromkeys(rank for group in members for rank in group)) if members else ranks
         if not participants:
             fields.problems.error("yaml.value", "the collective has no participants", fields.path, fields.node.line,
                                   "name axes, groups or ranks")  # fmt: skip
@@ -113,6 +132,14 @@ class CollectiveReader:
                     participants, size, axes, groups, _dim(fields, "split", rank), _dim(fields, "concat", rank)
                 )
             case "broadcast":
+                listed = fields.integers("roots")
+                if listed:
+                    if listed[0] not in participants:
+                        fields.value("roots", f"root {listed[0]} does not take part", None, "collective.root")
+                        return None
+                    return Broadcast(
+                        participants, size, listed[0], axes, groups, tuple(listed) if len(listed) > 1 else ()
+                    )
                 root, roots = self._roots(fields, participants, axes, groups)
                 if not fields.has("root"):
                     attributes["op.root"] = None  # said, since the IR cannot leave it out
@@ -169,7 +196,7 @@ class CollectiveReader:
         if not pairs:
             fields.value("pairs", "a permute without pairs moves nothing", "list the pairs")
             return None
-        participants = tuple(sorted({rank for pair in pairs for rank in pair}))
+        participants = read_ranks(fields, "participants") or tuple(sorted({rank for pair in pairs for rank in pair}))
         return CollectivePermute(participants, size, tuple(pairs), fields.text("channel") or "default")
 
     def transfer(

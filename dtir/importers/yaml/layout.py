@@ -6,11 +6,13 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from dtir.importers.yaml.document import Entries, Node, Scalar, to_plain
+from dtir.importers.yaml.document import Entries, Node, Scalar
 from dtir.importers.yaml.fields import Fields, as_integer, as_natural, as_naturals, as_word, as_words
-from dtir.importers.yaml.origin import read_lineage, read_uid
+from dtir.importers.yaml.origin import read_label, read_lineage, read_uid
 from dtir.importers.yaml.problems import Problems, suggestion
+from dtir.importers.yaml.ranks import read_ranks
 from dtir.importers.yaml.scalars import ScalarError, parse_scalar
+from dtir.importers.yaml.sealed import read_data
 from dtir.importers.yaml.vocabulary import VALUE_KEYS
 from dtir.ir import (
     AxisCoordinate,
@@ -42,9 +44,9 @@ _ROLES = {role.value: role for role in ValueRole}
 _OTHER_ROLES = {"grad": "gradient"}
 
 
-def value_id(program: str, name: str) -> ValueId:
-    """The id of a value of a YAML program."""
-    return ValueId.derive("yaml", program, name)
+def value_id(program: str, *name: str) -> ValueId:
+    """The id of a value of a YAML program; in a region its name stands behind the region's."""
+    return ValueId.derive("yaml", program, *name)
 
 
 def ranks_at(mesh: LogicalMesh, at: Mapping[str, int]) -> tuple[int, ...] | RankRange | None:
@@ -88,8 +90,16 @@ def strides_of(mesh: LogicalMesh) -> tuple[int, ...]:
 class ValueReader:
     """Reads the values of one program."""
 
-    def __init__(self, program: str, mesh: LogicalMesh, symbols: Mapping[str, Symbol], problems: Problems) -> None:
+    def __init__(
+        self,
+        program: str,
+        mesh: LogicalMesh,
+        symbols: Mapping[str, Symbol],
+        problems: Problems,
+        prefix: tuple[str, ...] = (),
+    ) -> None:
         self.program = program
+        self.prefix = prefix
         self.mesh = mesh
         self.symbols = symbols
         self.problems = problems
@@ -123,16 +133,17 @@ class ValueReader:
         if self.problems.errors() > before or sharding is None or owners is None:
             return None
         return DistributedValue(
-            id=read_uid(fields, ValueId) or value_id(self.program, name),
+            id=read_uid(fields, ValueId) or value_id(self.program, *self.prefix, name),
             type=self._type(shape, dtype, fields),
             role=own_role,
             sharding=sharding,
             owners=owners,
             lineage=read_lineage(fields),
             attributes=FrozenDict(attributes),
-            name=name,
+            name=read_label(fields, name),
             scale=scale,
-            grad_of=value_id(self.program, grad_of) if grad_of else None,
+            grad_of=value_id(self.program, *self.prefix, grad_of) if grad_of else None,
+            source_value=read_uid(fields, ValueId, "source_value"),
             valid_on=tuple(valid_on) if valid_on is not None else None,
             local_shapes=tuple(LocalShape(rank, tuple(item)) for rank, item in sorted((local_shapes or {}).items())),
         )
@@ -143,6 +154,8 @@ class ValueReader:
         if layout is not None and sorted(layout) != list(range(len(shape))):
             fields.value("layout", f"layout {list(layout)} is no permutation of the {len(shape)} dims")
             layout = None
+        if fields.has("type_attributes"):
+            return TensorType(shape, dtype, layout, FrozenDict(read_data(fields, "type_attributes")))
         return self._types.setdefault((shape, dtype, layout), TensorType(shape, dtype, layout))
 
     def _shape(self, fields: Fields) -> tuple[IRScalar, ...] | None:
@@ -160,7 +173,7 @@ class ValueReader:
             return number if number >= 0 else None
         if isinstance(node.value, float):
             return node.value if node.value > 0 else None
-        if not isinstance(node.value, str) or node.text.isdigit():
+        if not isinstance(node.value, str):
             return None
         try:
             return parse_scalar(node.text, self.symbols)
@@ -242,8 +255,7 @@ class ValueReader:
 
     def _owners(self, fields: Fields, at: Mapping[str, int]) -> tuple[int, ...] | RankRange | None:
         if fields.has("owners"):
-            found = fields.integers("owners")
-            return tuple(found) if found is not None else None
+            return read_ranks(fields, "owners")
         ranks = ranks_at(self.mesh, at)
         if ranks is None:
             fields.value("at", f"the owners are more than {MOST_LISTED_RANKS} and no arithmetic run of ranks",
@@ -261,8 +273,7 @@ class ValueReader:
 
     def _role(self, fields: Fields, default: ValueRole, attributes: dict[str, Any]) -> ValueRole:
         """The role; what has no field of its own goes to the attributes."""
-        if (given := fields.entries("attributes")) is not None:
-            attributes.update({key: to_plain(node) for key, node in given.items()})
+        attributes.update(read_data(fields, "attributes"))
         if (note := fields.text("note")) is not None:
             attributes["note"] = note
         words = {axis: as_word(node) for axis, node in (fields.entries("partial") or {}).items()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
+from dtir.importers.yaml.document import Entries, Scalar
 from dtir.importers.yaml.fields import Fields
 from dtir.ir import InvalidIdError, Lineage, LineageKind, StableId
 from dtir.ir.ids import BufferId, CommandId, InstructionId, NodeId, RegionId, TokenId, ValueId
@@ -16,15 +17,21 @@ _CLASSES: dict[str, type[StableId]] = {
 WRITTEN_HERE = Lineage.root("yaml")
 
 
-def read_uid(fields: Fields, cls: type[I]) -> I | None:
+def read_label(fields: Fields, default: str) -> str:
+    """The name of a thing: its id, unless ``name`` says another one (which may be empty)."""
+    node = fields.get("name")
+    return node.text if isinstance(node, Scalar) else default
+
+
+def read_uid(fields: Fields, cls: type[I], key: str = "uid") -> I | None:
     """The id that a thing had before it was written in this form."""
-    word = fields.text("uid")
+    word = fields.text(key)
     if word is None:
         return None
     try:
         return cls.parse(f"{cls.PREFIX}:{word}")
     except InvalidIdError:
-        fields.value("uid", f"uid {word!r} is not 32 lower-case hex digits")
+        fields.value(key, f"{key} {word!r} is not 32 lower-case hex digits")
         return None
 
 
@@ -42,8 +49,6 @@ def read_lineage(fields: Fields) -> Lineage:
     node = fields.entries("lineage")
     if node is None:
         return WRITTEN_HERE
-    from dtir.importers.yaml.document import Entries
-
     own = Fields(Entries(node, fields.line("lineage")), (*fields.path, "lineage"), fields.problems)
     own.refuse({"kind", "transform", "sources"})
     kind = own.one_of("kind", [item.value for item in LineageKind], "how it came to be")

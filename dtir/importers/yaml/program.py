@@ -4,27 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
-from dtir.importers.yaml.actions import TaskReader
 from dtir.importers.yaml.document import Entries, Items, Node, Scalar, to_plain
 from dtir.importers.yaml.fields import Fields, as_integer, as_word, as_words
-from dtir.importers.yaml.layout import ValueReader, value_id
 from dtir.importers.yaml.problems import Problems, suggestion
+from dtir.importers.yaml.scopes import ReadScope, read_regions, read_scope, region_ids
+from dtir.importers.yaml.sealed import read_data, read_record
 from dtir.importers.yaml.undivided import read_oracle
 from dtir.importers.yaml.vocabulary import CORPUS_KEYS, CORPUS_SCHEMA, PROGRAM_KEYS, PROGRAM_SCHEMA
 from dtir.ir import (
+    EMPTY_SEMANTIC,
     BindingAxis,
-    DistributedTask,
     DistributedTaskIR,
-    DistributedValue,
+    IRHeader,
     IssueList,
     Limit,
     LogicalMesh,
     MeshAxis,
     NodeId,
+    ProgramSemantic,
     Region,
     Symbol,
-    ValueId,
-    ValueRole,
     is_content_digest,
     make_header,
 )
@@ -118,15 +117,11 @@ class _Reader:
     def read(self) -> DistributedTaskIR | None:
         fields, before = self.fields, self.problems.errors()
         symbols = self._symbols()
-        inputs, outputs = fields.words("inputs") or [], fields.words("outputs") or []
-        values = self._values(symbols, set(inputs), set(outputs))
-        named = {value.name: value for value in values}
-        declared = declared_names(fields)
-        tasks, ids = self._tasks(named, symbols, declared)
-        oracle = read_oracle(fields, self.name, self.mesh, named, symbols, declared)
-        interface = [
-            self._interface(key, names, named, declared) for key, names in (("inputs", inputs), ("outputs", outputs))
-        ]
+        regions = region_ids(fields, self.name)
+        scope = read_scope(fields, self.name, (), self.mesh, symbols, regions)
+        bodies, inner = read_regions(fields, self.name, self.mesh, symbols, regions)
+        oracle = read_oracle(fields, self.name, self.mesh, scope.values, symbols, scope.declared)
+        ids = {**inner, **scope.ids}
         issue, limits = self._issue(ids), self._limits()
         assume, bindings = fields.words("assume") or [], self._bindings()
         strict = fields.truth("strict_order") or False
@@ -134,13 +129,12 @@ class _Reader:
         self._keep_rest()
         if self.problems.errors() > before:
             return None
-        return self._program(values, tasks, interface, oracle, issue, limits, tuple(assume), bindings, strict, digest)
+        return self._program(scope, bodies, oracle, issue, limits, tuple(assume), bindings, strict, digest)
 
     def _program(
         self,
-        values: list[DistributedValue],
-        tasks: list[DistributedTask],
-        interface: list[tuple[ValueId, ...]],
+        scope: ReadScope,
+        regions: tuple[Region, ...],
         oracle: Region | None,
         issue: tuple[IssueList, ...],
         limits: tuple[Limit, ...],
@@ -149,18 +143,22 @@ class _Reader:
         strict: bool,
         digest: str,
     ) -> DistributedTaskIR | None:
-        header = make_header(DistributedTaskIR.SCHEMA_NAME, DistributedTaskIR.SCHEMA_VERSION, parent_digests=(digest,))
+        usual = make_header(DistributedTaskIR.SCHEMA_NAME, DistributedTaskIR.SCHEMA_VERSION, parent_digests=(digest,))
+        header = read_record(self.fields, "header", IRHeader)
+        semantic = read_record(self.fields, "semantic", ProgramSemantic)
         try:
             return DistributedTaskIR(
                 name=self.name,
                 source_model_digest=digest,
                 mesh=self.mesh,
-                values=tuple(values),
-                tasks=tuple(tasks),
-                inputs=interface[0],
-                outputs=interface[1],
+                values=scope.listed,
+                tasks=scope.tasks,
+                inputs=scope.inputs,
+                outputs=scope.outputs,
+                semantic=EMPTY_SEMANTIC if semantic is None else semantic,
                 attributes=FrozenDict(self.attributes),
-                header=header,
+                header=usual if header is None else header,
+                regions=regions,
                 issue=issue,
                 limits=limits,
                 assume=assume,
@@ -174,11 +172,6 @@ class _Reader:
                 "yaml.value", f"the program cannot be built: {error}", self.fields.path, self.fields.node.line
             )
             return None
-
-    def _list(self, key: str, hint: str) -> list[Node]:
-        if not self.fields.has(key):
-            self.fields.missing(key, hint)
-        return self.fields.items(key) or []
 
     def _symbols(self) -> dict[str, Symbol]:
         found: dict[str, Symbol] = {}
@@ -200,38 +193,6 @@ class _Reader:
             elif name is not None:
                 own.value("name", f"symbol {name!r} must consist of letters, digits and '_'")
         return found
-
-    def _values(self, symbols: dict[str, Symbol], inputs: set[str], outputs: set[str]) -> list[DistributedValue]:
-        reader = ValueReader(self.name, self.mesh, symbols, self.problems)
-        found: list[DistributedValue] = []
-        for index, node in enumerate(self._list("values", "a program has at least one value")):
-            own = node.entries.get("id") if isinstance(node, Entries) else None
-            name = own.text if isinstance(own, Scalar) else ""
-            role = ValueRole.INPUT if name in inputs else ValueRole.OUTPUT if name in outputs else ValueRole.ACTIVATION
-            value = reader.read(node, (*self.fields.path, "values", str(index)), role)
-            if value is not None:
-                found.append(value)
-        return found
-
-    def _tasks(
-        self, values: dict[str, DistributedValue], symbols: dict[str, Symbol], declared: frozenset[str]
-    ) -> tuple[list[DistributedTask], dict[str, NodeId]]:
-        reader = TaskReader(self.name, self.mesh, values, symbols, self.problems, declared)
-        drafts = [
-            reader.draft(node, (*self.fields.path, "tasks", str(index)))
-            for index, node in enumerate(self._list("tasks", "a program has at least one task"))
-        ]
-        found = [reader.read(draft) for draft in drafts if draft is not None]
-        return [task for task in found if task is not None], reader.ids
-
-    def _interface(
-        self, key: str, names: list[str], values: dict[str, DistributedValue], declared: frozenset[str]
-    ) -> tuple[ValueId, ...]:
-        for name in names:
-            if name not in declared:
-                self.fields.value(key, f"{key} names value {name!r}, which the document does not declare",
-                                  suggestion(name, declared), "reference.unknown")  # fmt: skip
-        return tuple(values[name].id if name in values else value_id(self.name, name) for name in names)
 
     # -- order, limits, symbols ----------------------------------------------------------------------------------------
 
@@ -288,8 +249,7 @@ class _Reader:
         return given
 
     def _keep_rest(self) -> None:
-        if (given := self.fields.entries("attributes")) is not None:
-            self.attributes.update({key: to_plain(node) for key, node in given.items()})
+        self.attributes.update(read_data(self.fields, "attributes"))
         if (note := self.fields.get("note")) is not None:
             self.attributes["note"] = to_plain(note)
         expected: dict[str, Any] = {
@@ -303,14 +263,6 @@ class _Reader:
 
 _OTHER = frozenset({"id", "fixed_variant"})
 """Keys of a corpus entry that are no statement about the program: its name, and another program."""
-
-
-def declared_names(fields: Fields) -> frozenset[str]:
-    """Names of the values that the document declares, whether or not they can be read."""
-    nodes = fields.get("values")
-    items = nodes.items if isinstance(nodes, Items) else []
-    found = [item.entries.get("id") for item in items if isinstance(item, Entries)]
-    return frozenset(item.text for item in found if isinstance(item, Scalar))
 
 
 def _steps(node: Node) -> list[list[str]] | None:

@@ -8,6 +8,7 @@ from dtir.importers.yaml.actions import TaskReader
 from dtir.importers.yaml.document import Entries, Items, Node
 from dtir.importers.yaml.fields import Fields
 from dtir.importers.yaml.layout import ValueReader, value_id
+from dtir.importers.yaml.scopes import id_text
 from dtir.ir import DistributedTask, DistributedValue, LogicalMesh, Region, RegionId, Symbol, ValueId, ValueRole
 
 
@@ -37,19 +38,20 @@ def read_oracle(
         fields.wrong("oracle", "a list of tasks")
         return None
     reader = ValueReader(program, mesh, symbols, problems)
-    read = [
-        reader.read(item, (*own.path, "values", str(index)), ValueRole.ACTIVATION)
-        for index, item in enumerate(own.items("values") or [])
-    ]
-    local = {value.name: value for value in read if value is not None}
+    local: dict[str, DistributedValue] = {}
+    for index, item in enumerate(own.items("values") or []):
+        value = reader.read(item, (*own.path, "values", str(index)), ValueRole.ACTIVATION)
+        if value is not None:
+            local[id_text(item)] = value
     known = {**values, **local}
     tasks = _tasks(own, program, mesh, known, symbols, declared | set(known))
     produced = [identifier for task in tasks for identifier in task.outputs]
     used = list(dict.fromkeys(identifier for task in tasks for identifier in (*task.inputs, *task.outputs)))
     by_id = {value.id: value for value in known.values()}
     made: set[ValueId] = set(produced)
+    shared = {value.id for value in values.values()}
     inputs = _interface(own, "inputs", program, known, [item for item in used if item not in made])
-    outputs = _interface(own, "outputs", program, known, [item for item in produced if by_id[item].name in values])
+    outputs = _interface(own, "outputs", program, known, [item for item in produced if item in shared])
     return Region(
         RegionId.derive("yaml", program, "oracle"),
         "oracle",
