@@ -23,6 +23,7 @@ CATALOGUES: dict[str, str] = {
     "verify": "dtir.verify.catalogue",
     "value": "dtir.verify.value.codes",
     "yaml": "dtir.importers.yaml.codes",
+    "cost": "dtir.cost.codes",
     "execute": "dtir.execute.codes",
     "cli": "dtir.cli.codes",
 }
