@@ -18,6 +18,7 @@ from dtir.analysis.exchanges import ExchangeReader
 from dtir.analysis.intern import Interned
 from dtir.analysis.layout import SIZELESS, layout_deviations
 from dtir.analysis.local import Step, local_step, unknown_step
+from dtir.analysis.states import State
 from dtir.analysis.transitions import exchange_step, reshard_step, transfer_step
 from dtir.ir.collectives import CollectivePermute
 from dtir.ir.ids import ValueId
@@ -202,6 +203,9 @@ class Walker:
                 read = self.reader.read(task, spec)
                 if read is None:
                     return unknown_step(results, self.around)
+                if read.deviation is not None and self.around.infer and _some_loose(operands, results):
+                    # Groups of a dump need not follow axes that were found for it.
+                    return Step(tuple(given(item, self.around) for item in results))
                 if read.deviation is not None:
                     return Step(tuple(given(item, self.around) for item in results), (read.deviation,))
                 exchange = read.exchange
@@ -217,7 +221,7 @@ class Walker:
                 assert_never(task.body)
 
     def _local(self, task: DistributedTask, operands: list[Abstract], results: list[Declared]) -> Step:
-        if self.around.infer and operands and all(_loose(item, self.around) for item in operands):
+        if self.around.infer and all(_loose(item.state, self.around) for item in results):
             # One rank's view alone: the operator cannot contradict a layout that nobody declares.
             return Step(tuple(given(item, self.around) for item in results))
         return local_step(find_op(task.operation), op_attributes(task), operands, results, self.around)
@@ -248,8 +252,13 @@ def _with_declared_scales(step: Step, declared: Sequence[Declared]) -> Step:
     return Step(tuple(found), tuple(deviations))
 
 
-def _loose(value: Abstract, around: Surroundings) -> bool:
-    return set(value.state.varying) == set(around.space.axes)
+def _some_loose(operands: Sequence[Abstract], results: Sequence[Declared]) -> bool:
+    return any(item.state.varying for item in (*operands, *results))
+
+
+def _loose(state: State, around: Surroundings) -> bool:
+    """True when a value is per rank along every axis."""
+    return set(state.varying) == set(around.space.axes)
 
 
 OneStep: TypeAlias = Callable[[Abstract, Declared, Surroundings], Step]

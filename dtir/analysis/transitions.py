@@ -77,7 +77,7 @@ def exchange_step(exchange: Exchange, value: Abstract, declared: Declared, aroun
     """Judge one collective with one operand and one result."""
     if not value.known:
         return unknown_step((declared,), around)
-    if around.infer and value.state.varying:
+    if around.infer and (value.state.varying or declared.state.varying):
         # Shapes of one rank only: what the value is along these axes is not declared, so nothing contradicts it.
         return Step((given(declared, around),))
     return _Exchange(exchange, value, declared, around).step()
@@ -403,7 +403,7 @@ def transfer_step(value: Abstract, declared: Declared, around: Surroundings) -> 
     if not value.known:
         return unknown_step((declared,), around)
     base = replace(given(declared, around), scale=value.scale, weighted=value.weighted)
-    if around.infer and value.state.varying:
+    if around.infer and (value.state.varying or declared.state.varying):
         return Step((base,))
     loose = set(declared.state.varying)
     state = replace(
@@ -425,7 +425,7 @@ def reshard_step(value: Abstract, declared: Declared, around: Surroundings, *, e
     if not value.known:
         return unknown_step((declared,), around)
     base = replace(given(declared, around), scale=value.scale, weighted=value.weighted)
-    if around.infer and value.state.varying:
+    if around.infer and (value.state.varying or declared.state.varying):
         return Step((base,))
     before, after = value.state, declared.state
     found: list[Deviation] = []

@@ -13,7 +13,7 @@ from dtir.schema.diagnostics import Diagnostic, Severity
 from dtir.verify.context import Context, finding, task_name, task_path, value_name
 from dtir.verify.layout_words import operand_value, related_values, result_value, subjects
 from dtir.verify.roots import root_faults
-from dtir.verify.sizes import message_sizes
+from dtir.verify.sizes import Size, message_sizes
 
 
 def _kind(task: DistributedTask) -> str:
@@ -322,24 +322,41 @@ def message_bytes(context: Context) -> Iterator[Diagnostic]:
     - message_bytes is the size S that follows from type, layout and kind: the local value; the full output of a gather,
       the full input of a scatter.
     """
+    wrong = list(_wrong_sizes(context))
+    if context.mode == "infer":
+        # Values of such documents stand for more than their type says: one note for all.
+        if wrong:
+            flow, size, declared = wrong[0]
+            task = flow.scope.tasks[size.index]
+            yield finding(
+                "collective.message_bytes",
+                f"{len(wrong)} collectives declare another size than their layouts give, {task_name(task)} first: {declared} "
+                f"bytes, {size.what} has {size.derived}",
+                task_path(flow, size.index, "body", "message_bytes"),
+                hint="count the full buffer: of a gather the output, of a scatter the input",
+                subject=subjects(task, [size.value], []),
+                severity=Severity.INFO,
+            )
+        return
+    for flow, size, declared in wrong:
+        task = flow.scope.tasks[size.index]
+        yield finding(
+            "collective.message_bytes",
+            f"{task_name(task)} ({_kind(task)}) declares {declared} bytes, {size.what} has {size.derived}: {size.formula}",
+            task_path(flow, size.index, "body", "message_bytes"),
+            hint=f"write bytes: {size.derived}",
+            subject=subjects(task, [size.value], []),
+            related=related_values(flow, ("counted from", size.value)),
+        )
+
+
+def _wrong_sizes(context: Context) -> Iterator[tuple[Flow, Size, int | float]]:
     faulty = context.faulty_tasks
     for number, flow in enumerate(context.flows):
         for size in message_sizes(context, flow):
-            if (number, size.index) in faulty:
-                continue
-            task = flow.scope.tasks[size.index]
             declared = counted(size.declared, context.program.bindings)
-            if declared is None or declared == size.derived:
-                continue
-            yield finding(
-                "collective.message_bytes",
-                f"{task_name(task)} ({_kind(task)}) declares {declared} bytes, {size.what} has "
-                f"{size.derived}: {size.formula}",
-                task_path(flow, size.index, "body", "message_bytes"),
-                hint=f"write bytes: {size.derived}",
-                subject=subjects(task, [size.value], []),
-                related=related_values(flow, ("counted from", size.value)),
-            )
+            if declared is not None and declared != size.derived and (number, size.index) not in faulty:
+                yield flow, size, declared
 
 
 def broadcast_roots(context: Context) -> Iterator[Diagnostic]:

@@ -10,17 +10,22 @@ from dtir.ir.values import UNSCALED, DistributedValue
 AUTHORED = "yaml"
 """Lineage of values that were written by hand in a form with all states."""
 
+IMPORTED = ".import"
+"""End of the lineage of values that were read from a compiler's text, which states shapes and some shardings."""
+
 
 def mode_of(program: DistributedTaskIR) -> Literal["check", "infer"]:
     """``check`` when the program declares a pending axis, or was written in a form that could; else ``infer``.
 
-    Documents of the upstream format, and programs of which only per-rank shapes are known (all values per rank along every
-    axis), cannot declare what is pending.
+    Documents of the upstream format, compiler dumps, and programs of which only per-rank shapes are known (all values per
+    rank along every axis) cannot declare what is pending.
     """
     plain = True
     loose = True
     axes = sum(axis.size > 1 for axis in program.mesh.axes)
     for value in program.all_values():
+        if value.lineage.transform.endswith(IMPORTED):
+            return "infer"
         if value.sharding.partial is not None or value.lineage.transform == AUTHORED:
             return "check"
         plain = plain and _upstream(value)

@@ -34,6 +34,8 @@ def divisible_symbols(context: Context) -> Iterator[Diagnostic]:
 
     - the assumptions of the program say that the number of shards divides the extent;
     - the value that the program binds to the symbol agrees.
+
+    In infer mode, for documents that cannot state assumptions, this is a note.
     """
     for flow, index, item in context.deviations(Kind.DIVISIBILITY):
         value, dim = flow.scope.values[index], item.dims[0]
@@ -60,7 +62,7 @@ def divisible_symbols(context: Context) -> Iterator[Diagnostic]:
                 hint = f'add the assumption "{extent} % {item.wanted} == 0", or pad'
         yield finding(
             "symbol.divisibility", message, value_path(flow, index, "type", "shape", str(dim)), hint=hint,
-            subject=subjects(None, [value], item.axes),
+            subject=subjects(None, [value], item.axes), severity=Severity.INFO if context.mode == "infer" else None,
         )  # fmt: skip
 
 

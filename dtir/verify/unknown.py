@@ -37,7 +37,8 @@ def unknown_operators(context: Context) -> Iterator[Diagnostic]:
 def fitting_calls(context: Context) -> Iterator[Diagnostic]:
     """Calls.
 
-    - operands, results and parameters of a task fit its operator.
+    - operands, results and parameters of a task fit its operator. In infer mode this is a note: an operator of the same
+      name in a foreign document may mean something else.
     """
     for flow, index, item in context.deviations(Kind.BAD_CALL):
         task = flow.scope.tasks[index]
@@ -47,6 +48,7 @@ def fitting_calls(context: Context) -> Iterator[Diagnostic]:
             task_path(flow, index),
             hint="correct the shapes or parameters of the task; its layout was not judged",
             subject=(str(task.id),),
+            severity=Severity.INFO if context.mode == "infer" else None,
         )
 
 
