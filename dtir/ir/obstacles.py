@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast, get_args
 
 from dtir.ir.ids import StableId
 from dtir.ir.ranks import EXPANDED_RANKS_LIMIT, RankRange
-from dtir.schema.authoring import enum_spec_of, is_record, record_spec
+from dtir.schema.authoring import enum_spec_of, is_record, record_classes, record_spec
 from dtir.schema.diagnostics import Diagnostic
 from dtir.schema.frozen import FrozenDict, exact_equal
 from dtir.schema.jsontext import MAX_JSON_DEPTH
@@ -29,7 +29,8 @@ CODE = "serialization.upstream"
 _PAYLOAD_DEPTH = 2
 _NAMED_STEPS = 8
 """Of a path into something that nests too deep, so many steps say where it begins."""
-_SCALARS = (type(None), bool, int, float, str, StableId)
+_IDS = tuple(cls for cls in record_classes(StableId) if not record_spec(cls).extension)
+_SCALARS: tuple[type, ...] = (type(None), bool, int, float, str, *_IDS)
 
 
 class _Place(NamedTuple):
@@ -144,7 +145,7 @@ def _is_leaf(annotation: Any) -> bool:
     if annotation is None or annotation is Ellipsis or isinstance(annotation, ValueConstraint):
         return True
     if isinstance(annotation, type) and not get_args(annotation):
-        return annotation is not object and issubclass(annotation, (type(None), str, int, float, StableId))
+        return annotation is not object and issubclass(annotation, _SCALARS)
     arguments = get_args(annotation)
     return bool(arguments) and all(_is_leaf(item) for item in arguments)
 

@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from dtir.ir import (
     Add,
@@ -670,6 +670,7 @@ def test_deep_attributes_end_in_a_finding() -> None:
     assert findings(faulty) == [("serialization.unsupported", "<snapshot>", ())]
 
 
+@settings(max_examples=40)
 @given(programs())
 def test_built_programs_are_valid(made: DistributedTaskIR) -> None:
     assert findings(made) == []

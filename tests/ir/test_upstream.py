@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from dtir.ir import (
     Add,
@@ -476,6 +476,7 @@ def test_more_depth_is_a_finding_under_any_caller(levels: int, frames: int) -> N
 # -- reading by pieces -------------------------------------------------------------------------------------------
 
 
+@settings(max_examples=40)
 @given(programs(extended=False))
 def test_both_readers_agree(program: DistributedTaskIR) -> None:
     text = program.to_upstream_json()
