@@ -222,6 +222,11 @@ def _all_positive(call: OpCall) -> tuple[int, ...]:
     return (1,) * len(call.operands)
 
 
+def no_signs(call: OpCall) -> tuple[int, ...]:
+    """Neither maximum nor minimum of an operand survives: elements are added up."""
+    return (0,) * len(call.operands)
+
+
 def _one_flop_an_element(call: OpCall) -> int | float:
     return sum(elements(shape) for shape in call.results)
 
@@ -238,7 +243,8 @@ class OpDef:
         labels: the label rule of a call.
         scale: the scale law of a call.
         run: evaluation; None when the operator has a rule but cannot be evaluated.
-        signs: per operand +1 when the result grows with it, -1 when it falls, 0 when neither is known (max and min change places under -1).
+        signs: per operand +1 when the operator commutes with the elementwise maximum of it, -1 when it makes a minimum of it,
+            0 when neither (an operator that adds elements up).
         nonlinear_operands: operands that choose or divide, so that they may never be pending.
         polynomial: True when `run` is exact modulo a prime (sums, products and rational constants only).
         keeps_zero: True when zeros in every data operand give zero, so that zero padding stays zero.

@@ -7,11 +7,13 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
+from types import MappingProxyType
 
 from dtir.ops.arithmetic import Arithmetic, Array, Place
 from dtir.ops.contract import contract
 from dtir.ops.elementwise import random_integers
 from dtir.ops.opdef import (
+    Fold,
     LabelRule,
     Labels,
     MaskAxes,
@@ -24,6 +26,7 @@ from dtir.ops.opdef import (
     SourceKind,
     Transition,
     elements,
+    no_signs,
 )
 from dtir.ops.parameters import constant, dim_of, integers, names
 from dtir.ops.rules import degree, elementwise, named_dims, scale_free
@@ -53,7 +56,7 @@ def global_offset(call: OpCall) -> bool:
 def _random(arithmetic: Arithmetic, operands: Sequence[Array], call: OpCall, place: Place) -> tuple[Array, ...]:
     del operands
     drawn = random_integers(call, place, 1000, local_extents(call.results[0]))
-    return (arithmetic.xp.asarray(drawn),)
+    return (arithmetic.settle(arithmetic.xp.asarray(drawn)),)
 
 
 def _constant(arithmetic: Arithmetic, operands: Sequence[Array], call: OpCall, place: Place) -> tuple[Array, ...]:
@@ -122,7 +125,10 @@ def _expert_labels(call: OpCall) -> LabelRule:
         raise OpError("moe_expert takes tokens [t, h] and weights [e], [e, h] or [e, h, o]")
     labels = named_dims(len(tokens))
     result = (*labels[:-1], "o") if len(weight) == 3 else labels
-    return Labels((labels, ("expert", *((labels[-1], "o")[: len(weight) - 1]))), (result,))
+    rest = (labels[-1], "o")[: len(weight) - 1]
+    folds = {labels[-1]: Fold.SUM} if len(weight) == 3 else {}
+    # Which expert a token needs is known only by its route: with undivided tokens, all experts must be there.
+    return Labels((labels, ("expert", *rest)), (result,), MappingProxyType(folds), frozenset({"expert"}))
 
 
 def _expert(arithmetic: Arithmetic, operands: Sequence[Array], call: OpCall, place: Place) -> tuple[Array, ...]:
@@ -225,7 +231,7 @@ _OPS: tuple[OpDef, ...] = (
           parameters=frozenset({"axis", "axes"})),
     OpDef("moe_expert", "each token times the weights of its expert", (2, 2), OpClass.MULTILINEAR, _expert_labels, degree(),
           _expert, polynomial=True, keeps_zero=True, flops=_expert_flops, parameters=frozenset({"route"})),
-    OpDef("stencil", "a weighted sum over neighbours, periodic", (1, 1), OpClass.LINEAR, elementwise, degree(1), _stencil,
+    OpDef("stencil", "a weighted sum over neighbours, periodic", (1, 1), OpClass.LINEAR, elementwise, degree(1), _stencil, no_signs,
           polynomial=True, reach=stencil_reach, flops=_stencil_flops,
           parameters=frozenset({"radius", "points", "dims"})),
 )  # fmt: skip

@@ -20,9 +20,10 @@ from dtir.ops.opdef import (
     Run,
     ScaleLaw,
     elements,
+    no_signs,
 )
 from dtir.ops.parameters import constant, dim_of, dims_of, flag
-from dtir.ops.rules import degree, elementwise, named_dims, reduction, scale_free, unscaled, with_whole
+from dtir.ops.rules import degree, elementwise, equal_scales, named_dims, reduction, scale_free, unscaled, with_whole
 
 Reducer = Callable[[Any, Array, tuple[int, ...], bool], Array]
 """Of an array module, an array, its dims to fold and whether they stay as units."""
@@ -248,9 +249,9 @@ _MIXING: tuple[OpDef, ...] = (
           _normalised(center=False), keeps_zero=True, flops=_times(4), parameters=_DIMS | {"eps"}),
     OpDef("cross_entropy", "minus the logarithm of the softmax at the target index", (2, 2), OpClass.NONLINEAR,
           _cross_entropy_labels, unscaled, _cross_entropy, nonlinear_operands=(0, 1), flops=_times(5)),
-    OpDef("attention", "softmax(query key^T / sqrt(width)) value", (3, 3), OpClass.NONLINEAR, _attention_labels, unscaled,
-          _attention, nonlinear_operands=(0, 1), flops=_attention_flops, parameters=frozenset({"causal"})),
-    OpDef("cumsum", "running sum along a dim", (1, 1), OpClass.LINEAR, _WHOLE, degree(1), _scan, polynomial=True,
+    OpDef("attention", "softmax(query key^T / sqrt(width)) value", (3, 3), OpClass.MULTILINEAR, _attention_labels,
+          equal_scales(2), _attention, nonlinear_operands=(0, 1), flops=_attention_flops, parameters=frozenset({"causal"})),
+    OpDef("cumsum", "running sum along a dim", (1, 1), OpClass.LINEAR, _WHOLE, degree(1), _scan, no_signs, polynomial=True,
           flops=_read_elements, parameters=_DIMS),
     OpDef("sort", "sorted along a dim", (1, 1), OpClass.NONLINEAR, _WHOLE, degree(1), _sort, parameters=_DIMS),
 )  # fmt: skip

@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from fractions import Fraction
 from types import MappingProxyType
 
 from dtir.ops.arithmetic import Arithmetic, Array, Place
-from dtir.ops.opdef import Fold, Label, LabelRule, Labels, OpCall, OpClass, OpDef, OpError, Shape
+from dtir.ops.opdef import Fold, Label, LabelRule, Labels, OpCall, OpClass, OpDef, OpError, Shape, no_signs
 from dtir.ops.parameters import checked_dim, constant, dim_of, dims_of, integers
-from dtir.ops.rules import degree, elementwise, equal_scales, named_dims, regroup, scale_free, shape_text, with_whole
+from dtir.ops.rules import (
+    degree,
+    elementwise,
+    equal_scales,
+    named_dims,
+    regroup,
+    scale_free,
+    shape_text,
+    unscaled,
+    with_whole,
+)
 
 
 def local_extents(shape: Shape) -> tuple[int, ...]:
@@ -145,8 +156,14 @@ def _pad(arithmetic: Arithmetic, operands: Sequence[Array], call: OpCall, place:
     padded = tuple(size + before + after for size, before, after in zip(array.shape, low, high, strict=True))
     if padded != wanted:  # checked before anything of that size is made
         raise OpError(f"padding {tuple(array.shape)} by {list(low)} and {list(high)} gives {padded}, declared {wanted}")
-    value = arithmetic.number(constant(call, "value")) if "value" in call.attributes else 0
+    value = arithmetic.number(constant(call, "value", Fraction(0)))
     return (arithmetic.xp.pad(array, tuple(zip(low, high, strict=True)), constant_values=value),)
+
+
+def _pad_labels(call: OpCall) -> LabelRule:
+    if constant(call, "value", Fraction(0)) != 0:
+        raise OpError("pad fills with zeros, which keeps it linear: use pad_value for another value")
+    return _part_labels(call)
 
 
 def _concat_labels(call: OpCall) -> LabelRule:
@@ -337,8 +354,10 @@ _OPS: tuple[OpDef, ...] = (
           polynomial=True, keeps_zero=True, flops=_nothing, parameters=frozenset({"dims"})),
     OpDef("slice", "a part of a tensor", (1, 1), OpClass.LINEAR, _part_labels, degree(1), _slice, polynomial=True,
           keeps_zero=True, flops=_nothing, parameters=_DIM | {"starts", "stops", "steps", "start", "stop"}),
-    OpDef("pad", "a tensor with a border of one value", (1, 1), OpClass.LINEAR, _part_labels, degree(1), _pad,
+    OpDef("pad", "a tensor with a border of zeros", (1, 1), OpClass.LINEAR, _pad_labels, degree(1), _pad,
           polynomial=True, keeps_zero=True, flops=_nothing, parameters=frozenset({"low", "high", "value"})),
+    OpDef("pad_value", "a tensor with a border of one value", (1, 1), OpClass.MONOTONE, _part_labels, unscaled, _pad,
+          polynomial=True, flops=_nothing, parameters=frozenset({"low", "high", "value"})),
     OpDef("concat", "tensors joined along a dim", (1, None), OpClass.ADDITIVE, _concat_labels, equal_scales(), _concat,
           polynomial=True, keeps_zero=True, flops=_nothing, parameters=_DIM),
     OpDef("split", "a tensor cut along a dim", (1, 1), OpClass.LINEAR, _split_labels, degree(1), _split,
@@ -354,11 +373,11 @@ _OPS: tuple[OpDef, ...] = (
     OpDef("take_along", "elements along a dim chosen element by element", (2, 2), OpClass.LINEAR, _take_along_labels,
           degree(1, 0), _take_along, nonlinear_operands=(1,), keeps_zero=True, flops=_nothing, parameters=_DIM),
     OpDef("scatter_add", "rows added into the places that an index names", (2, 2), OpClass.LINEAR, _scatter_labels,
-          degree(1, 0), _scatter_add, nonlinear_operands=(1,), keeps_zero=True),
+          degree(1, 0), _scatter_add, no_signs, (1,), keeps_zero=True),
     OpDef("one_hot", "1 at the index, else 0, along a new last dim", (1, 1), OpClass.NONLINEAR, _one_hot_labels, scale_free,
           _one_hot, nonlinear_operands=(0,), flops=_nothing),
     OpDef("rope", "pairs of elements rotated by an angle that grows with the position", (1, 2), OpClass.LINEAR, _rope_labels,
-          degree(1, 0), _rope, nonlinear_operands=(1,), keeps_zero=True, parameters=frozenset({"position_dim", "base"})),
+          degree(1, 0), _rope, no_signs, (1,), keeps_zero=True, parameters=frozenset({"position_dim", "base"})),
 )  # fmt: skip
 
 OPS: tuple[tuple[str, OpDef], ...] = tuple(("core", operator) for operator in _OPS)
