@@ -13,6 +13,7 @@ from dtir.execute.accumulate import ReductionError
 from dtir.execute.dtypes import Array
 from dtir.execute.exchange import Exchange, Group, Moves
 from dtir.execute.semantics import ExchangeError
+from dtir.execute.steps import Step
 from dtir.execute.values import Held, Slab, at, is_shared, rows, stack, take
 from dtir.ir.collectives import CollectiveKind
 from dtir.ir.reductions import ReductionKind
@@ -40,12 +41,27 @@ class LocalFabric:
     def sync(self) -> None:
         """Nothing is ever pending."""
 
-    def barrier(self) -> None:
+    def barrier(self, step: Step) -> None:
         """Nobody else runs."""
 
-    def traffic(self) -> None:
+    def begin(self, step: Step) -> None:
+        """Nobody asks what happens."""
+
+    def end(self, step: Step) -> None:
         """Nothing crosses a wire, so that nothing can be counted."""
         return
+
+    def enter(self, step: Step) -> None:
+        """Who goes on is seen from the ranks of each exchange."""
+
+    def part(self, step: Step, ranks: Sequence[int], choices: Sequence[int]) -> None:
+        """Nobody else needs to know."""
+
+    def follow(self, step: Step, choice: int) -> None:
+        """Nobody else needs to know."""
+
+    def leave(self, step: Step) -> None:
+        """Nobody else needs to know."""
 
     def close(self) -> None:
         """Nothing is held."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from dtir.analysis.executions import region_executions
-from dtir.execute.backends.base import Backend, Probe
+from dtir.execute.backends.base import Backend, Probe, Traffic
 from dtir.execute.binding import Binding
 from dtir.execute.data import Inputs, output_leaves
 from dtir.execute.record import Columns, RunRecord, StepEntry, environment
@@ -70,15 +70,19 @@ class Recorder:
         spent: time of every step, by its index.
         repetition: the one that runs now; None during warm-up.
         whole: whether the process holds all ranks, so that one record stands for all of them.
+        elapsed_ns: how long every measured repetition took.
     """
 
     whole: bool
     columns: Columns = field(default_factory=Columns)
     spent: dict[int, Spent] = field(default_factory=dict[int, Spent])
     repetition: int | None = None
+    elapsed_ns: list[int] = field(default_factory=list[int])
 
-    def observe(self, step: Step, ranks: Sequence[int], start_ns: int, end_ns: int) -> None:
-        """Note a step that is done."""
+    def observe(
+        self, step: Step, ranks: Sequence[int], start_ns: int, end_ns: int, sent: Traffic | None = None
+    ) -> None:
+        """Note a step that is done; what a process sent is noted with the first of its ranks."""
         if self.repetition is None:
             return
         spent = self.spent.get(step.index)
@@ -88,10 +92,11 @@ class Recorder:
         spent.total_ns += end_ns - start_ns
         if step.kind in COMMUNICATION:
             if self.whole and len(ranks) == len(step.ranks):
-                self.columns.add(step.index, None, self.repetition, start_ns, end_ns)
+                self.columns.add(step.index, None, self.repetition, start_ns, end_ns, *(sent or (None, None)))
             else:
                 for rank in ranks:
-                    self.columns.add(step.index, rank, self.repetition, start_ns, end_ns)
+                    traffic = None if sent is None else sent if rank == ranks[0] else (0, 0)
+                    self.columns.add(step.index, rank, self.repetition, start_ns, end_ns, *(traffic or (None, None)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +126,12 @@ def run_plan(
     options: Options | None = None,
     probe: Probe | None = None,
     progress: Progress | None = None,
+    recorder: Recorder | None = None,
 ) -> RunResult:
     """Run a plan and record it.
+
+    Args:
+        recorder: takes the times; for who wants to see them before the run is over. None: one is made.
 
     Raises:
         ExecutionError: a step failed.
@@ -131,10 +140,8 @@ def run_plan(
     """
     timing = timing or Timing()
     options = replace(options or Options(), barriers=timing.isolated)
-    recorder = Recorder(whole=binding.processes == 1)
+    recorder = recorder or Recorder(whole=binding.processes == 1)
     session = backend.prepare(plan, binding, options, recorder.observe)
-    elapsed: list[int] = []
-    complete = False
     try:
         total = len(plan.main.steps) * (timing.warmup + timing.repetitions)
         done = 0
@@ -151,17 +158,16 @@ def run_plan(
                     progress(done, total)
             session.sync()
             if measured >= 0:
-                elapsed.append(time.perf_counter_ns() - begun)
+                recorder.elapsed_ns.append(time.perf_counter_ns() - begun)
         slots = output_leaves(plan)
         outputs = tuple(session.read_slot(slot) for slot in slots)
-        complete = True
     except KeyboardInterrupt:
         raise Interrupted(
-            _record(plan, backend, binding, inputs, timing, options, probe, recorder, elapsed, complete)
+            make_record(plan, backend, binding, recorder, inputs.seed, timing, options, probe, complete=False)
         ) from None
     finally:
         session.close()
-    record = _record(plan, backend, binding, inputs, timing, options, probe, recorder, elapsed, complete)
+    record = make_record(plan, backend, binding, recorder, inputs.seed, timing, options, probe)
     return RunResult(outputs, slots, record, recorder.spent)
 
 
@@ -171,18 +177,25 @@ def _load(session: Session, inputs: Inputs) -> None:
         session.load_slot(slot, held)
 
 
-def _record(
+def make_record(
     plan: ExecPlan,
     backend: Backend,
     binding: Binding,
-    inputs: Inputs,
+    recorder: Recorder,
+    seed: int | None,
     timing: Timing,
     options: Options,
-    probe: Probe | None,
-    recorder: Recorder,
-    elapsed: Sequence[int],
-    complete: bool,
+    probe: Probe | None = None,
+    *,
+    complete: bool = True,
 ) -> RunRecord:
+    """The record of what a recorder has seen so far.
+
+    Args:
+        seed: what the data came from; None: a file.
+        probe: what the back end says of itself; None: it is asked.
+        complete: whether the run came to its end.
+    """
     kinds = {step.index: step.kind for scope in plan.scopes for step in scope.steps}
     local = sum(spent.total_ns for index, spent in recorder.spent.items() if kinds[index] is StepKind.LOCAL)
     sent = sum(spent.total_ns for index, spent in recorder.spent.items() if kinds[index] in COMMUNICATION)
@@ -196,7 +209,7 @@ def _record(
             "wire_bytes": found.capabilities.wire_bytes,
         },
         options={
-            "seed": inputs.seed,
+            "seed": seed,
             "repetitions": timing.repetitions,
             "warmup": timing.warmup,
             "timing": "isolated" if timing.isolated else "free",
@@ -207,7 +220,7 @@ def _record(
         binding=_binding(binding),
         steps=tuple(_entry(scope, step) for scope in plan.scopes for step in scope.steps),
         records=recorder.columns,
-        totals={"elapsed_ns": list(elapsed), "local_ns": local, "communication_ns": sent},
+        totals={"elapsed_ns": list(recorder.elapsed_ns), "local_ns": local, "communication_ns": sent},
         complete=complete,
     )
 

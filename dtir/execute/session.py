@@ -12,7 +12,7 @@ from typing import Any, TypeAlias, assert_never, cast
 
 import numpy as np
 
-from dtir.execute.backends.base import Fabric
+from dtir.execute.backends.base import Fabric, Traffic
 from dtir.execute.dtypes import Array, DtypeError, is_token, numpy_dtype
 from dtir.execute.hlo import Context, Devices, HloError
 from dtir.execute.local import LocalOp, RunContext, UnknownOperation, check_shapes, compile_step
@@ -40,8 +40,8 @@ class ExecutionError(RuntimeError):
         self.code = code
 
 
-Observer: TypeAlias = Callable[[Step, Sequence[int], int, int], None]
-"""Told of every step that is done: the step, its ranks, start and end in nanoseconds of the fabric's clock."""
+Observer: TypeAlias = Callable[[Step, Sequence[int], int, int, "Traffic | None"], None]
+"""Told of every step that is done: the step, its ranks, start and end in nanoseconds of the fabric's clock, what was sent."""
 
 _FAILURES = (HloError, OpError, DtypeError, PlacementError, UnknownOperation, AbsentError, ValueError, MemoryError)
 
@@ -157,6 +157,8 @@ class Session:
         Raises:
             KeyError: it was freed.
         """
+        if slot not in self._values and slot in self.plan.main.outputs:
+            return self._absent(self.plan.main, slot)
         return self._values[slot]
 
     def reset(self) -> None:
@@ -186,15 +188,19 @@ class Session:
         ranks = self._ranks_of(step, active)
         if ranks:
             try:
-                operands = self._operands(step, values, ranks)
+                operands = self._operands(scope, step, values, ranks)
                 communicates = step.kind in (StepKind.EXCHANGE, StepKind.MOVE)
                 if communicates and self._options.barriers:
-                    self._fabric.barrier()
+                    self._fabric.barrier(step)
+                self._fabric.begin(step)
                 start = self._fabric.now_ns()
                 results = self._run(scope, step, operands, ranks)
                 if self._observer is not None:
                     self._fabric.sync()
-                    self._observer(step, ranks, start, self._fabric.now_ns())
+                end = self._fabric.now_ns()
+                sent = self._fabric.end(step) if communicates else None
+                if self._observer is not None:
+                    self._observer(step, ranks, start, end, sent)
                 if step.kind is not StepKind.ORDER:
                     check_shapes(step, [scope.slots[number] for number in step.outputs], results)
             except ExecutionError:
@@ -209,13 +215,18 @@ class Session:
         for number in step.frees:
             values.pop(number, None)
 
-    def _operands(self, step: Step, values: Mapping[int, Held], ranks: Sequence[int]) -> list[Held]:
+    def _operands(self, scope: ScopePlan, step: Step, values: Mapping[int, Held], ranks: Sequence[int]) -> list[Held]:
         if step.kind is StepKind.ORDER:
             return []
         if step.kind is StepKind.MOVE or (step.exchange is not None and step.exchange.roots):
             # Not everybody who takes part needs to hold the operand.
-            return [values[number] for number in step.inputs]
+            return [values[number] if number in values else self._absent(scope, number) for number in step.inputs]
         return [take(values[number], ranks) for number in step.inputs]
+
+    def _absent(self, scope: ScopePlan, number: int) -> Held:
+        """What this process holds of a value that lives on ranks of others: nothing, of the right type."""
+        slot = scope.slots[number]
+        return Slab((), self.xp.empty((0, *(slot.shape or ())), numpy_dtype(slot.value.type.dtype)))
 
     def _run(self, scope: ScopePlan, step: Step, operands: Sequence[Held], ranks: tuple[int, ...]) -> tuple[Held, ...]:
         body = step.task.body
@@ -281,8 +292,10 @@ class Session:
             return tuple(self._enter(region, state, ranks))
         condition = self.plan.regions[body.condition]
         left: list[tuple[tuple[int, ...], list[Held]]] = []
+        self._fabric.enter(step)
         while True:
             verdict = self._verdict(step, self._enter(condition, state, ranks), ranks)
+            self._fabric.part(step, ranks, [int(goes) for goes in verdict])
             going = tuple(rank for rank, goes in zip(ranks, verdict, strict=True) if goes)
             if len(going) < len(ranks):
                 stops = tuple(rank for rank, goes in zip(ranks, verdict, strict=True) if not goes)
@@ -291,7 +304,9 @@ class Session:
                 ranks = going
             if not ranks:
                 break
+            self._fabric.follow(step, 1)
             state = self._enter(region, state, ranks)
+        self._fabric.leave(step)
         return tuple(merge([held[number] for _, held in left], self.xp) for number in range(len(operands)))
 
     def _verdict(self, step: Step, results: Sequence[Held], ranks: Sequence[int]) -> list[bool]:
@@ -317,11 +332,15 @@ class Session:
         for count in body.operand_counts:
             firsts.append(firsts[-1] + count)
         parts: list[list[Held]] = []
+        self._fabric.enter(step)
+        self._fabric.part(step, ranks, choices)
         for number in sorted(set(choices)):
+            self._fabric.follow(step, number)
             mine = tuple(rank for rank, choice in zip(ranks, choices, strict=True) if choice == number)
             mine = ranks if len(mine) == len(ranks) else mine
             given = [take(held, mine) for held in operands[firsts[number] : firsts[number + 1]]]
             parts.append(self._enter(self.plan.regions[body.regions[number]], given, mine))
+        self._fabric.leave(step)
         return tuple(merge([part[number] for part in parts], self.xp) for number in range(len(step.outputs)))
 
     # -- computations that are applied ------------------------------------------------------------------------------------

@@ -17,9 +17,12 @@ from dtir.execute.values import Held
 if TYPE_CHECKING:
     from dtir.execute.binding import Binding
     from dtir.execute.session import Observer, Options, Session
-    from dtir.execute.steps import ExecPlan
+    from dtir.execute.steps import ExecPlan, Step
 
 Combine: TypeAlias = Callable[[Array, Array], Array]
+
+Traffic: TypeAlias = tuple[int, int]
+"""Bytes and messages that this process sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +79,36 @@ class Fabric(Protocol):
         """Wait until everything that was enqueued is done."""
         ...
 
-    def barrier(self) -> None:
-        """Wait for all processes."""
+    def barrier(self, step: Step) -> None:
+        """Wait for the processes that take part in a step."""
         ...
 
-    def traffic(self) -> tuple[int, int] | None:
-        """Bytes and messages that this process has sent so far; None where that cannot be counted."""
+    def begin(self, step: Step) -> None:
+        """Told before every step that has ranks here: what the process does now, and where counting begins."""
+        ...
+
+    def end(self, step: Step) -> Traffic | None:
+        """Told after every communication step: what was sent in it; None where that cannot be counted."""
+        ...
+
+    def enter(self, step: Step) -> None:
+        """Control flow begins in which the data decide how ranks go on; `leave` ends it."""
+        ...
+
+    def part(self, step: Step, ranks: Sequence[int], choices: Sequence[int]) -> None:
+        """Told what the ranks of this process chose: the number of a branch, 1 or 0 for another turn of a loop or none.
+
+        Raises:
+            ExchangeError: the data contradict what the program states.
+        """
+        ...
+
+    def follow(self, step: Step, choice: int) -> None:
+        """What comes next is done by the ranks that chose so, until the next of these calls."""
+        ...
+
+    def leave(self, step: Step) -> None:
+        """Control flow is over: all who entered it go on together."""
         ...
 
     def exchange(

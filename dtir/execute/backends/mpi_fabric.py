@@ -1,0 +1,402 @@
+"""Communication among ranks of several processes.
+
+All processes run the exchanges of the plan in one order, and the groups of an exchange in the order of the plan, so that
+nobody waits in a circle. Groups that are wholly in one process exchange in memory, the others by the library or by
+messages (`mpi_layout.way_of`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+import numpy as np
+
+from dtir.execute.backends.mpi_direct import Combine
+from dtir.execute.backends.mpi_layout import Operand
+from dtir.execute.backends.mpi_prepare import Meeting, Preparer, ReadyExchange, ReadyMoves, held_shape
+from dtir.execute.backends.mpi_presence import COMMUNICATION, Presence
+from dtir.execute.backends.mpi_world import World
+from dtir.execute.binding import Binding
+from dtir.execute.dtypes import Array, numpy_dtype
+from dtir.execute.exchange import Exchange, Move, Moves
+from dtir.execute.fabric import LocalFabric
+from dtir.execute.placement import Box
+from dtir.execute.semantics import ExchangeError
+from dtir.execute.steps import ExecPlan, Slot, Step
+from dtir.execute.values import Held, Slab, at, rows, shared, stack, take
+from dtir.execute.watchdog import Watch
+from dtir.execute.wire import Sent, WireCounter
+from dtir.ir.collectives import CollectiveKind
+
+Ranks: TypeAlias = Sequence[int]
+
+
+class MpiFabric:
+    """Exchanges among the ranks of all processes.
+
+    Args:
+        world: the processes.
+        plan: the plan, the same on all of them.
+        binding: which process hosts which rank.
+        watch: told what this process does.
+        counter: counts what is sent; None where that cannot be counted.
+    """
+
+    def __init__(
+        self, world: World, plan: ExecPlan, binding: Binding, watch: Watch, counter: WireCounter | None = None
+    ) -> None:
+        self.ranks = binding.ranks_of(world.process)
+        self._world = world
+        self._watch = watch
+        self._counter = counter
+        self._here = frozenset(self.ranks)
+        self._local = LocalFabric(self.ranks)
+        process_of = tuple(seat.process for seat in binding.seats)
+        self._presence = Presence(world, plan, process_of)
+        ready = Preparer(world, process_of)
+        ready.prepare(plan)
+        self._exchanges: Mapping[int, ReadyExchange] = ready.exchanges
+        self._moves: Mapping[int, ReadyMoves] = ready.moves
+        self._before: Sent | None = None
+        self._by_peer: dict[int, Sent] = {}
+        self._turns: dict[int, int] = {}
+        self._count = 1 + max((step.index for scope in plan.scopes for step in scope.steps), default=0)
+
+    # -- the protocol of fabrics ----------------------------------------------------------------------------------------
+
+    def now_ns(self) -> int:
+        """The monotonic clock, which all processes of a host share."""
+        return time.perf_counter_ns()
+
+    def sync(self) -> None:
+        """Nothing is ever pending: every call waits for its own part."""
+
+    def begin(self, step: Step) -> None:
+        """Told before every step: what the watchdog names, and where counting begins."""
+        communicates = step.kind in COMMUNICATION
+        self._watch.enter(step, communicates)
+        if communicates and self._counter is not None:
+            self._before = self._counter.read()
+
+    def end(self, step: Step) -> tuple[int, int] | None:
+        """Told after every communication step: bytes and messages that this process sent in it."""
+        self._watch.leave()
+        if self._counter is None or self._before is None:
+            return None
+        sent = self._counter.read().since(self._before)
+        self._before = None
+        old = self._by_peer.get(step.index)
+        self._by_peer[step.index] = sent if old is None else Sent(old.messages + sent.messages, old.sizes + sent.sizes)
+        return sent.total_bytes, sent.total_messages
+
+    @property
+    def by_peer(self) -> Mapping[int, Sent]:
+        """What was sent to every process so far, by index of the step."""
+        return self._by_peer
+
+    def barrier(self, step: Step) -> None:
+        """Wait for the processes that take part in a step."""
+        self._watch.enter(step, True)
+        self._world.barrier(self._presence.processes(self._presence.of(step)))
+
+    def enter(self, step: Step) -> None:
+        """Control flow begins (see `Presence`)."""
+        if self._presence.matters(step):
+            self._presence.enter(step)
+
+    def part(self, step: Step, ranks: Ranks, choices: Sequence[int]) -> None:
+        """The ranks of this process chose so (see `Presence`)."""
+        if self._presence.matters(step):
+            self._watch.enter(step, True)
+            self._presence.part(step, ranks, choices)
+            self._watch.leave()
+
+    def follow(self, step: Step, choice: int) -> None:
+        """What comes next is done by the ranks that chose so."""
+        if self._presence.matters(step):
+            self._presence.follow(choice)
+
+    def leave(self, step: Step) -> None:
+        """Control flow is over."""
+        if self._presence.matters(step):
+            self._presence.leave()
+
+    def close(self) -> None:
+        """Nothing is held: communicators are kept for the next session."""
+
+    # -- collectives ----------------------------------------------------------------------------------------------------
+
+    def exchange(
+        self, request: Exchange, operands: Sequence[Held], ranks: Ranks, combine: Combine | None
+    ) -> tuple[Held, ...]:
+        """The results of a collective on the ranks of this process.
+
+        Raises:
+            ExchangeError: shapes do not fit, or a member never arrives.
+        """
+        ready = self._exchanges[id(request)]
+        tag = self._tag(ready.step)
+        if request.kind is CollectiveKind.COLLECTIVE_PERMUTE:
+            self._require_pairs(ready, ranks)
+            return tuple(self._permuted(ready, number, operand, ranks, tag) for number, operand in enumerate(operands))
+        self._require_members(ready, ranks)
+        inside = ready.inside
+        if inside is not None and not ready.meetings and ready.members.issuperset(ranks):
+            return self._local.exchange(inside, operands, ranks, combine)
+        found: list[dict[int, Array]] = [{} for _ in operands]
+        if inside is not None:
+            members = tuple(rank for rank in ranks if any(rank in group for group in inside.groups))
+            given = operands if inside.roots else [take(operand, members) for operand in operands]
+            if members:
+                done = self._local.exchange(inside, given, members, combine)
+                for results, held in zip(found, done, strict=True):
+                    results.update(zip(held.ranks, rows(held), strict=True))
+        for meeting in ready.meetings:
+            if not self._here.intersection(meeting.layout.members).isdisjoint(ranks):
+                self._watch.meet(meeting.group)
+                self._met(request, meeting, operands, found, combine, tag)
+        return tuple(
+            self._assembled(request, results, slot, ranks) for results, slot in zip(found, ready.slots, strict=True)
+        )
+
+    def _met(
+        self,
+        request: Exchange,
+        meeting: Meeting,
+        operands: Sequence[Held],
+        found: Sequence[dict[int, Array]],
+        combine: Combine | None,
+        tag: int,
+    ) -> None:
+        """Exchange with one group and note the results by operand and rank."""
+        layout = meeting.layout
+        mine = layout.places[self._world.process]
+        if request.kind is CollectiveKind.ALL_TO_ALL and request.split is None:
+            if len(operands) != len(layout.members):
+                raise ExchangeError(f"{len(operands)} operands for a group of {len(layout.members)} ranks")
+            arrays = [
+                _arrays(operand, meeting, expected, mine)
+                for operand, expected in zip(operands, meeting.operands, strict=True)
+            ]
+            for place, results in meeting.direct.tuple_all_to_all(meeting.operands, arrays, tag).items():
+                for number, result in enumerate(results):
+                    found[number][layout.members[place]] = result
+            return
+        for operand, expected, results in zip(operands, meeting.operands, found, strict=True):
+            made = self._one(request, meeting, expected, operand, combine, tag)
+            results.update({layout.members[place]: array for place, array in zip(mine, made, strict=True)})
+
+    def _one(
+        self,
+        request: Exchange,
+        meeting: Meeting,
+        expected: Operand,
+        operand: Held,
+        combine: Combine | None,
+        tag: int,
+    ) -> Sequence[Array]:
+        """The results of one group, by member of this process."""
+        mine = meeting.layout.places[self._world.process]
+        native, direct = meeting.native, meeting.direct
+        if request.kind is CollectiveKind.BROADCAST:
+            root = request.roots[meeting.number]
+            given = _arrays(operand, meeting, expected, (root,))[root] if root in mine else None
+            whole = native.broadcast(expected, given) if native else direct.broadcast(expected, given, tag)
+            return (whole,) * len(mine)
+        arrays = _arrays(operand, meeting, expected, mine)
+        match request.kind:
+            case CollectiveKind.ALL_REDUCE:
+                if native is not None:
+                    return (native.all_reduce(expected, arrays),) * len(mine)
+                return (direct.all_reduce(expected, arrays, combine, tag),) * len(mine)
+            case CollectiveKind.ALL_GATHER:
+                whole = native.all_gather(expected, arrays) if native else direct.all_gather(expected, arrays, tag)
+                if request.trim is not None and request.dim is not None:
+                    whole = whole[(slice(None),) * request.dim + (slice(0, request.trim),)]
+                return (whole,) * len(mine)
+            case CollectiveKind.REDUCE_SCATTER:
+                if native is not None:
+                    return native.reduce_scatter(expected, arrays)
+                return direct.reduce_scatter(expected, arrays, combine, tag)
+            case CollectiveKind.ALL_TO_ALL:
+                if native is not None:
+                    return (native.all_to_all(expected, arrays[mine[0]]),)
+                return direct.all_to_all(expected, arrays, tag)
+            case CollectiveKind.COLLECTIVE_PERMUTE:
+                raise AssertionError(f"{request.kind.value} has no parts of all members")
+
+    def _assembled(self, request: Exchange, results: dict[int, Array], slot: Slot, ranks: Ranks) -> Held:
+        missing = [rank for rank in ranks if rank not in results]
+        if missing:
+            # A rank of no group: HLO gives it zeros, in the shape that members get.
+            dtype = numpy_dtype(slot.value.type.dtype)
+            for rank in missing:
+                results[rank] = np.zeros(result_shape(request, held_shape(slot, rank)), dtype)
+        first = results[ranks[0]]
+        if len(ranks) > 1 and all(results[rank] is first for rank in ranks):
+            return shared(ranks, first)
+        return stack(ranks, [results[rank] for rank in ranks])
+
+    def _permuted(self, ready: ReadyExchange, number: int, operand: Held, ranks: Ranks, tag: int) -> Held:
+        request, slot = ready.step.exchange, ready.slots[number]
+        assert request is not None
+        sources = {target: source for source, target in request.pairs if target in self._here}
+        dtype = numpy_dtype(slot.value.type.dtype)
+        found: dict[int, Array] = {}
+        for rank in ranks:
+            source = sources.get(rank)
+            if source is None:
+                found[rank] = np.zeros(held_shape(slot, rank), dtype)
+            elif source in self._here:
+                found[rank] = at(operand, source)
+            else:
+                found[rank] = np.empty(held_shape(slot, source), dtype)
+        incoming = [
+            (process, [found[target] for _, target in pairs if target in found])
+            for process, pairs in ready.crossing.items()
+        ]
+        outgoing = [
+            (
+                process,
+                [
+                    np.ascontiguousarray(at(operand, source))
+                    for source, target in pairs
+                    if source in ranks and self._presence.has(target)
+                ],
+            )
+            for process, pairs in ready.crossing.items()
+        ]
+        self._world.messenger.swap(outgoing, incoming, tag)
+        return stack(ranks, [found[rank] for rank in ranks])
+
+    # -- blocks ---------------------------------------------------------------------------------------------------------
+
+    def move(self, request: Moves, operand: Held, ranks: Ranks) -> Held:
+        """The results of transfers, on the ranks of this process that have one.
+
+        Raises:
+            ExchangeError: who should send never arrives.
+        """
+        ready = self._moves[id(request)]
+        tag = self._tag(ready.step)
+        there = self._presence
+        if there.ranks is not None:
+            ready = self._still_there(ready)
+        arrived: dict[int, Array] = {}
+        incoming: list[tuple[int, list[Array]]] = []
+        for process, moves in ready.incoming.items():
+            blocks = [np.empty(_shape(move.source_box), ready.dtype) for move in moves]
+            arrived.update({id(move): block for move, block in zip(moves, blocks, strict=True)})
+            incoming.append((process, blocks))
+        outgoing = [
+            (process, [np.ascontiguousarray(at(operand, move.source)[_index(move.source_box)]) for move in moves])
+            for process, moves in ready.outgoing.items()
+        ]
+        self._world.messenger.swap(outgoing, incoming, tag)
+        if not ready.shapes:
+            like = next(iter(request.shapes.values()), ())
+            return Slab((), np.empty((0, *like), ready.dtype))
+        filled = {rank: np.zeros(shape, ready.dtype) for rank, shape in ready.shapes.items()}
+        # In the order of the list: where blocks meet, the later one counts.
+        for move in ready.arriving:
+            block = arrived.get(id(move))
+            if block is None:
+                block = at(operand, move.source)[_index(move.source_box)]
+            filled[move.destination][_index(move.destination_box)] = block
+        targets = tuple(sorted(filled))
+        return stack(targets, [filled[rank] for rank in targets])
+
+    def _still_there(self, ready: ReadyMoves) -> ReadyMoves:
+        """The transfers among ranks that are there."""
+        there = self._presence
+
+        def kept(moves: Sequence[Move]) -> tuple[Move, ...]:
+            found = tuple(move for move in moves if there.has(move.destination))
+            for move in found:
+                there.require((move.destination,), () if there.has(move.source) else (move.source,))
+            return found
+
+        return replace(
+            ready,
+            outgoing={process: kept(moves) for process, moves in ready.outgoing.items()},
+            incoming={process: kept(moves) for process, moves in ready.incoming.items()},
+            arriving=kept(ready.arriving),
+            shapes={rank: shape for rank, shape in ready.shapes.items() if there.has(rank)},
+        )
+
+    # -- parts ----------------------------------------------------------------------------------------------------------
+
+    def _require_members(self, ready: ReadyExchange, ranks: Ranks) -> None:
+        """All members of a group that has a member among the ranks must be there."""
+        request, there = ready.step.exchange, self._presence
+        assert request is not None
+        there.require(*ready.absent)
+        if there.ranks is None:
+            return
+        for group in request.groups:
+            if not set(group).isdisjoint(ranks):
+                present = [rank for rank in group if there.has(rank)]
+                there.require(present, (rank for rank in group if not there.has(rank)))
+
+    def _require_pairs(self, ready: ReadyExchange, ranks: Ranks) -> None:
+        request, there = ready.step.exchange, self._presence
+        assert request is not None
+        there.require(*ready.absent)
+        if there.ranks is None:
+            return
+        for source, target in request.pairs:
+            if there.has(target):
+                there.require((target,), () if there.has(source) else (source,))
+
+    def _tag(self, step: Step) -> int:
+        """The tag of a step's messages: a rank that runs a step more often than another waits, it never takes a wrong one."""
+        turn = self._turns.get(step.index, 0)
+        self._turns[step.index] = turn + 1
+        return 2 * ((turn * self._count + step.index) % (self._world.messenger.tags // 2))
+
+
+def _arrays(operand: Held, meeting: Meeting, expected: Operand, places: Sequence[int]) -> dict[int, Array]:
+    """What members of this process bring, by position in the group; it must be what the plan says.
+
+    Raises:
+        ExchangeError: another shape or type than declared: the other processes expect what is declared.
+    """
+    found: dict[int, Array] = {}
+    for place in places:
+        rank = meeting.layout.members[place]
+        array = at(operand, rank)
+        if array.shape != expected.shapes[place] or array.dtype != expected.dtype:
+            raise ExchangeError(
+                f"rank {rank} brings {array.dtype}{list(array.shape)}, "
+                f"declared is {expected.dtype}{list(expected.shapes[place])}"
+            )
+        found[place] = array
+    return found
+
+
+def _index(box: Box) -> tuple[slice, ...]:
+    return tuple(slice(start, stop) for start, stop in box)
+
+
+def _shape(box: Box) -> tuple[int, ...]:
+    return tuple(stop - start for start, stop in box)
+
+
+def result_shape(request: Exchange, shape: Sequence[int]) -> tuple[int, ...]:
+    """The shape that a collective makes of one, for groups of equal shares."""
+    members = len(request.groups[0]) if request.groups else 1
+    found = list(shape)
+    match request.kind:
+        case CollectiveKind.ALL_GATHER if request.dim is not None:
+            found[request.dim] = min(found[request.dim] * members, request.trim or found[request.dim] * members)
+        case CollectiveKind.REDUCE_SCATTER if request.dim is not None:
+            found[request.dim] //= members
+        case CollectiveKind.ALL_TO_ALL if request.split is not None and request.concat is not None:
+            found[request.split] //= members
+            found[request.concat] *= members
+        case _:
+            pass
+    return tuple(found)

@@ -1,0 +1,213 @@
+"""Ends a process that waits for ever: a collective that some rank never enters does not return by itself.
+
+The main thread says what it does, one store into shared memory a step; a daemon thread looks at it. MPI releases the
+interpreter while it waits, so that the thread runs. It ends the process when
+
+- it has been in one communication step for longer than the limit, and no other process is still computing (then that
+  one is only late),
+- the launcher asks for it (an interrupt from the keyboard), or
+- whoever started the process is gone.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol
+
+from dtir.execute.launch_board import Board, Doing
+from dtir.execute.steps import Step
+
+STALLED = 75
+"""Exit status of a process that waited in vain (`EX_TEMPFAIL` of sysexits.h)."""
+
+INTERRUPTED = 130
+"""Exit status of a process that was asked to stop."""
+
+ABANDONED = 76
+"""Exit status of a process whose launcher is gone."""
+
+LEAST_LIMIT_S = 30.0
+"""A step may wait so long before it counts as a hang."""
+
+PREDICTED_FACTOR = 20.0
+"""Or so many times as long as the slowest step is predicted to take."""
+
+PATIENCE = 10.0
+"""While another process computes, it is waited for so many limits long."""
+
+GLANCE_S = 0.1
+"""How often the thread looks."""
+
+
+def stall_limit_s(predicted_us: float = 0.0) -> float:
+    """How long a step may wait, in seconds: 30 s, or 20 times what is predicted."""
+    return max(LEAST_LIMIT_S, PREDICTED_FACTOR * predicted_us / 1e6)
+
+
+class Why(Enum):
+    """Why a process is ended by its watchdog."""
+
+    STALLED = "stalled"
+    STOPPED = "stopped"
+    ABANDONED = "abandoned"
+
+
+EXIT_STATUS = {Why.STALLED: STALLED, Why.STOPPED: INTERRUPTED, Why.ABANDONED: ABANDONED}
+
+
+class Watch(Protocol):
+    """Is told what a process does."""
+
+    def enter(self, step: Step, communicates: bool) -> None:
+        """A step begins."""
+        ...
+
+    def meet(self, group: int) -> None:
+        """The exchange with a group, by its global number, begins."""
+        ...
+
+    def leave(self) -> None:
+        """A communication step is over."""
+        ...
+
+    def done(self, count: int) -> None:
+        """So many steps of the program's own list are done."""
+        ...
+
+
+class Unwatched:
+    """Looks away: for runs that cannot hang, and for tests."""
+
+    def enter(self, step: Step, communicates: bool) -> None:
+        """Nothing is noted."""
+
+    def meet(self, group: int) -> None:
+        """Nothing is noted."""
+
+    def leave(self) -> None:
+        """Nothing is noted."""
+
+    def done(self, count: int) -> None:
+        """Nothing is noted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stall:
+    """What the watchdog found.
+
+    Args:
+        why: why the process ends.
+        step: index of the step that it is in, -1 before the first.
+        group: number of the group, -1 when it is in none.
+        seconds: how long it has been there.
+    """
+
+    why: Why
+    step: int
+    group: int
+    seconds: float
+
+
+class Watchdog:
+    """Watches one process.
+
+    Args:
+        board: the rows of all processes.
+        process: this one.
+        limit_s: how long a communication step may wait.
+        report: told what was found, in the watchdog's thread, before the process ends.
+        launcher: process id of what started the run, where it is on this host; 0: nobody to look after.
+    """
+
+    def __init__(
+        self, board: Board, process: int, limit_s: float, report: Callable[[Stall], None], launcher: int = 0
+    ) -> None:
+        self._board = board
+        self._process = process
+        self._limit_s = limit_s
+        self._report = report
+        self._launcher = launcher
+        self._parent = os.getppid()
+        self._pid = os.getpid()
+        self._step = -1
+        self._done = 0
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="dtir-watchdog", daemon=True)
+
+    def start(self) -> None:
+        """Begin to look."""
+        self._write(Doing.COMPUTING, -1)
+        self._thread.start()
+
+    def finish(self, failed: bool = False) -> None:
+        """Stop looking: the process has come to its end."""
+        self._ended.set()
+        self._write(Doing.FAILED if failed else Doing.FINISHED, -1)
+
+    # -- what the main thread says --------------------------------------------------------------------------------------
+
+    def enter(self, step: Step, communicates: bool) -> None:
+        """A step begins."""
+        self._step = step.index
+        self._write(Doing.COMMUNICATING if communicates else Doing.COMPUTING, -1)
+
+    def meet(self, group: int) -> None:
+        """The exchange with a group begins."""
+        self._write(Doing.COMMUNICATING, group)
+
+    def leave(self) -> None:
+        """A communication step is over."""
+        self._write(Doing.COMPUTING, -1)
+
+    def done(self, count: int) -> None:
+        """So many steps of the program's own list are done."""
+        self._done = count
+
+    def _write(self, doing: Doing, group: int) -> None:
+        self._board.write(
+            self._process, doing, step=self._step, group=group, done=self._done, pid=self._pid, parent=self._parent
+        )
+
+    # -- the thread -----------------------------------------------------------------------------------------------------
+
+    def _watch(self) -> None:
+        glance = min(GLANCE_S, self._limit_s / 4)
+        while not self._ended.wait(glance):
+            why = self.look(time.perf_counter_ns())
+            if why is not None:
+                row = self._board.read(self._process)
+                try:
+                    self._report(Stall(why, row.step, row.group, row.seconds()))
+                finally:
+                    os._exit(EXIT_STATUS[why])
+
+    def look(self, now_ns: int) -> Why | None:
+        """Whether there is a reason to end the process at a time."""
+        if self._board.stopping:
+            return Why.STOPPED
+        if self._is_abandoned():
+            return Why.ABANDONED
+        own = self._board.read(self._process)
+        waits = own.seconds(now_ns) if own.doing is Doing.COMMUNICATING else 0.0
+        if waits < self._limit_s:
+            return None
+        busy = any(row.pid and row.doing in (Doing.STARTING, Doing.COMPUTING) for row in self._board.rows())
+        return None if busy and waits < PATIENCE * self._limit_s else Why.STALLED
+
+    def _is_abandoned(self) -> bool:
+        if os.getppid() != self._parent:
+            return True
+        if not self._launcher:
+            return False
+        try:
+            os.kill(self._launcher, 0)
+        except ProcessLookupError:
+            return True
+        except OSError:
+            return False
+        return False
