@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import cast
 
 from dtir.analysis.abstract import Declared, Surroundings
 from dtir.analysis.deviations import Deviation, Kind
 from dtir.analysis.states import State
 from dtir.ops import OpCall, OpDef, OpError, SourceKind
+from dtir.ops.parameters import names
 
 
 def source_step(
@@ -32,13 +32,13 @@ def source_step(
     return state, found
 
 
-def known_axes(names: Iterable[str], around: Surroundings) -> tuple[str, ...]:
+def known_axes(axes: Iterable[str], around: Surroundings) -> tuple[str, ...]:
     """Names of mesh axes.
 
     Raises:
         OpError: the mesh lacks one.
     """
-    found = tuple(names)
+    found = tuple(axes)
     for name in found:
         if name not in around.space.parts:
             raise OpError(f"the mesh has no axis {name!r}: it has {', '.join(around.space.parts)}")
@@ -47,9 +47,8 @@ def known_axes(names: Iterable[str], around: Surroundings) -> tuple[str, ...]:
 
 def random_deviations(call: OpCall, state: State, around: Surroundings, result: int) -> list[Deviation]:
     """Axes that the key of a random draw has too many or too few of."""
-    given = call.attributes.get("key_axes", ())
-    names = (given,) if isinstance(given, str) else cast("Sequence[object]", given)
-    key = set(around.space.expand(known_axes((name for name in names if isinstance(name, str)), around)))
+    given = names(call.attributes.get("key_axes", ()), "key_axes")
+    key = set(around.space.expand(known_axes(given, around)))
     found: list[Deviation] = []
     split, loose = set(state.split), set(state.varying) | {axis for axis, _ in state.at}
     if extra := around.space.ordered(key - split - loose):

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from dtir.ir.expr import Scalar
 from dtir.ops.arithmetic import Arithmetic, Array, Place
@@ -231,6 +231,20 @@ def _one_flop_an_element(call: OpCall) -> int | float:
     return sum(elements(shape) for shape in call.results)
 
 
+T = TypeVar("T")
+
+
+def _guarded(answer: Callable[[OpCall], T], operator: OpDef) -> Callable[[OpCall], T]:
+    def checked(call: OpCall) -> T:
+        operator.check_call(call)
+        found = answer(call)
+        if isinstance(found, Labels) and len(found.results) != len(call.results):
+            raise OpError(f"{operator.name} has {len(found.results)} results, the task {len(call.results)}")
+        return found
+
+    return checked
+
+
 @dataclass(frozen=True, slots=True)
 class OpDef:
     """One operator.
@@ -271,6 +285,23 @@ class OpDef:
     reach: Callable[[OpCall], Reach | None] = _no_reach
     flops: Callable[[OpCall], int | float] = _one_flop_an_element
     parameters: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        # Every answer about a call checks first that it is one: rules may then take the number of operands for granted.
+        object.__setattr__(self, "labels", _guarded(self.labels, self))
+        object.__setattr__(self, "scale", _guarded(self.scale, self))
+        object.__setattr__(self, "transition", _guarded(self.transition, self))
+        object.__setattr__(self, "reach", _guarded(self.reach, self))
+
+    def check_call(self, call: OpCall) -> None:
+        """Raise when the operator is not used with that many operands, or without a result.
+
+        Raises:
+            OpError: with the numbers.
+        """
+        self.check_arity(len(call.operands))
+        if not call.results:
+            raise OpError(f"{self.name} has no result")
 
     def check_arity(self, count: int) -> None:
         """Raise when the operator does not take that many operands.

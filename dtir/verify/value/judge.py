@@ -205,12 +205,12 @@ class _Judge:
 
     def _findings(self, value: CaseValue, task: CaseTask | None) -> tuple[tuple[Finding, ...], Likeness | None]:
         grid = self.case.grid
-        first = next((trial for trial in self.floats if value.id in trial.held), None)
-        if first is None:
-            return (), None
         unfit = value.fits(grid)
         if unfit is not None:
             return (Finding(Fault.SHAPE, value.owners, unfit),), None
+        first = next((trial for trial in self.floats if value.id in trial.held), None)
+        if first is None:
+            return (), None
         held = first.held[value.id]
         early = check_shape(value, held, grid) or check_complete(value, held, grid)
         if early is not None:

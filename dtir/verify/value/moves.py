@@ -60,7 +60,7 @@ def _group(
             found.arrays.update(dict.fromkeys(group, held.arrays[root]))
         return
     missing = [rank for rank in group if rank not in held.arrays]
-    if missing:
+    if missing or not group:
         # Nobody of the group gets a result: it has not all arrived.
         return
     arrays = [held.arrays[rank] for rank in group]

@@ -101,7 +101,9 @@ def find_repairs(trials: Sequence[Trial], task: CaseTask, value: CaseValue, is_r
     from dtir.verify.value.candidates import kinds_of_change
 
     sizes = [_held_elements(trials[0].held.get(item)) for item in (*task.operands, value.id)]
-    if sum(sizes) > MOST_ELEMENTS or value.varying:
+    case = trials[0].case
+    unfit = any(case.values[item].fits(case.grid) is not None for item in (*task.operands, value.id))
+    if sum(sizes) > MOST_ELEMENTS or value.varying or unfit:
         return ()
     tried = 0
     for changes in kinds_of_change(trials[0].case, task, value):

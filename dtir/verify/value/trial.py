@@ -68,6 +68,8 @@ class Trial:
         """Draw the inputs, hand them out, and run the explicit undivided program where there is one."""
         for identifier in self.case.inputs:
             value = self.case.values[identifier]
+            if value.fits(self.case.grid) is not None:
+                continue
             if self.arithmetic.exact and not all(is_polynomial(kind) for kind in value.folds.values()):
                 continue
             whole = self.source.whole(value)
@@ -142,6 +144,9 @@ class Trial:
         operands = [values[operand] for operand in task.operands]
         held = [self.held[operand] for operand in task.operands]
         results = [values[output] for output in task.outputs]
+        unfit = next((reason for value in results if (reason := value.fits(self.case.grid)) is not None), None)
+        if unfit is not None:
+            return {output: Held({}, fault=unfit) for output in task.outputs}, None
         try:
             made = self._run(task, operands, results, held)
         except (Unknown, RouteError) as error:
