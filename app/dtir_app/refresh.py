@@ -92,6 +92,7 @@ class Painter:
                 "lead": lead,
                 "files": [*cards["file"], *cards["upload"]],
                 "programs": cards["gallery"],
+                "busy": state.busy,
                 "closable": state.store is not None,
             }
         )
@@ -243,7 +244,7 @@ ALWAYS: Mapping[str, tuple[frozenset[str], Draw]] = {
     "notice": (frozenset({"notice"}), Painter.draw_notice),
     "tabs": (frozenset({"view", "gallery", "busy"}), Painter.draw_tabs),
     "topbar": (frozenset({"opened", "query", "dark"}), Painter.draw_topbar),
-    "gallery": (frozenset({"opened", "program_key", "gallery"}), Painter.draw_gallery),
+    "gallery": (frozenset({"opened", "program_key", "gallery", "busy"}), Painter.draw_gallery),
     "rail": (frozenset({"opened", "outline", "selection", "filters"}), Painter.draw_rail),
     "inspector": (frozenset({"opened", "selection", "view"}), Painter.draw_inspector),
     "drawer": (

@@ -124,7 +124,12 @@ class Session:
         )
         if bool(message.get("dark")) != self.state.dark:
             self.state.dark = bool(message.get("dark"))
+        self._tell_title()
         self.addresses.write(replace=True)
+
+    def _tell_title(self) -> None:
+        if self.state.store is not None and self._ready:
+            self._parts.bridge.send("title", text=f"{self.state.store.name} – dtir explorer")
 
     # -- opening -------------------------------------------------------------------------------------------------------
 
@@ -141,7 +146,7 @@ class Session:
         if future.done():
             self._take(future, key, then)
             return
-        self.state.param.update(busy=f"Reading {label} …", gallery=False)
+        self.state.busy = f"Reading {label} …"
         future.add_done_callback(partial(self._later, key, then))
 
     def _later(self, key: str, then: Callable[[], None] | None, future: Future[Opened]) -> None:
@@ -155,12 +160,14 @@ class Session:
             return  # a later choice overtook this one
         opened = future.result()
         if opened.store is None:
-            self.state.param.update(busy="", notice=refusal(opened), gallery=self.state.store is None)
+            self.state.param.update(
+                busy="", notice=refusal(opened), gallery=self.state.gallery or self.state.store is None
+            )
             return
         notice = remarks(opened) if key.startswith("upload") or key == "" else QUIET
         digest_key = key or self._library.key_of(opened.digest)
         self.state.param.update(**self.state.program_fields(opened, digest_key), notice=notice)
-        self._parts.bridge.send("title", text=f"{opened.store.name} – dtir explorer")
+        self._tell_title()
         if then is not None:
             then()
 

@@ -30,6 +30,8 @@ def opened_at(context: Context, x: float, y: float) -> None:
     target = entered_place(context.store, context.state.place, shown.scene, item) if item >= 0 else None
     if target is not None:
         context.go(target)
+    else:
+        tapped(context, x, y)  # two quick clicks at different places come as one double click
 
 
 def open_item(context: Context, message: Message) -> None:
