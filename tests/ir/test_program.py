@@ -6,12 +6,12 @@ import copy
 import pickle  # noqa: TID251 - only objects of this test
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import pytest
 
 import dtir
-from dtir.ir import DistributedTaskIR
+from dtir.ir import DistributedTaskIR, make_header
 from dtir.schema import IRVerificationError
 from tests.helpers.programs import LocalCompute as Local
 from tests.helpers.programs import call, mesh_of, program, region, task
@@ -42,6 +42,14 @@ def test_facts_are_remembered_and_are_no_content() -> None:
     assert copy.deepcopy(made) == made
     changed = replace(made, name="other")
     assert changed.digest != made.digest
+
+
+def test_a_program_without_a_header_has_no_parents() -> None:
+    made = program(MESH)
+    parts = {item.name: getattr(made, item.name) for item in fields(made) if item.name != "header"}
+    bare = DistributedTaskIR(**parts)
+    assert bare.header == make_header(DistributedTaskIR.SCHEMA_NAME, DistributedTaskIR.SCHEMA_VERSION)
+    assert [item.code for item in bare.diagnostics()] == ["distributed.parent_digest"]
 
 
 def test_an_invalid_program_is_not_written() -> None:

@@ -23,9 +23,14 @@ from dtir.ir import (
     Call,
     Collective,
     CollectivePermute,
+    Control,
     DistributedTaskIR,
+    Effect,
+    EffectKind,
+    EmptySemantic,
     IRVerificationError,
     IssueList,
+    Lineage,
     LocalCompute,
     Loop,
     MeshAxis,
@@ -43,6 +48,7 @@ from dtir.ir import (
     Symbol,
     TensorType,
     ValueId,
+    ValueRole,
     make_header,
 )
 from dtir.ir.codes import CODES
@@ -318,7 +324,11 @@ NEIGHBOURS: dict[str, DistributedTaskIR] = {
     "every kind of open data": replace(
         GOOD, attributes=FrozenDict({"a": (1, 1.5, None, b"x", {"b"}, NodeId.derive(1), "é")})
     ),
-    "a parameter among the inputs": replace(GOOD, inputs=(value_id("x"),), values=(*GOOD.values, value("w", MESH))),
+    "a parameter among the inputs": replace(
+        with_task(1, inputs=(value_id("h"), value_id("w"))),
+        values=(*GOOD.values, value("w", MESH, role=ValueRole.PARAMETER)),
+        inputs=(value_id("x"), value_id("w")),
+    ),
     "an output that is an input": replace(GOOD, outputs=(value_id("y"), value_id("x"))),
     "axes split and replicated": with_value(0, sharding=ShardingSpec((("dp", "tp"), ()))),
     "a layout that names no axis": with_value(0, sharding=ShardingSpec(((), ()))),
@@ -333,7 +343,22 @@ NEIGHBOURS: dict[str, DistributedTaskIR] = {
     "a dialect of no target": with_task(0, operation=OperationName("hip", "x")),
     "names near reserved ones": with_task(0, attributes=FrozenDict({"queues": 1, "a": ("queue",), "durations": {}})),
     "a fractional dim": with_value(0, type=TensorType((2.5, 8), "f32")),
+    # What the structural verifier does not judge; other rules do.
     "a task without a dependency on its producer": with_task(1, dependencies=()),
+    "a dim that its axis does not divide": with_value(
+        0, type=TensorType((7, 8), "f32"), sharding=ShardingSpec((("dp",), ()), ("tp",))
+    ),
+    "a split value on one rank": with_value(0, sharding=ShardingSpec((("tp",), ()), ("dp",)), owners=(0,)),
+    "a collective without dataflow": replace(with_task(1, inputs=(), outputs=()), outputs=(value_id("h"),)),
+    "a control task with dataflow": with_task(0, body=Control()),
+    "a reader on other ranks": with_task(0, ranks=(3,)),
+    "participants that are no fibre": with_task(
+        1, ranks=(0, 5, 6), body=Collective(AllReduce((0, 5, 6), 1, ReductionKind.SUM))
+    ),
+    "a lineage to nowhere": with_value(0, lineage=Lineage.lowered("pass", (NOWHERE,)), source_value=NOWHERE),
+    "duplicate effects": with_task(0, effects=(Effect(EffectKind.READ, "cache"),) * 2),
+    "a value that nobody uses": replace(GOOD, values=(*GOOD.values, value("unused", MESH))),
+    "training semantics": with_task(0, semantic=EmptySemantic("other")),
     "an issue list": replace(GOOD, issue=(IssueList(7, ((node_id("mul.0"), node_id("sum.1")),)),)),
 }
 
