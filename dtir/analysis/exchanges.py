@@ -122,9 +122,13 @@ class ExchangeReader:
         )
 
 
+_ROUTED = ("op.route", "op.send_splits", "op.recv_splits")
+
+
 def is_routed(task: DistributedTask) -> bool:
     """True for an exchange whose parts are given by a route or by counts."""
-    return any(f"op.{name}" in task.attributes for name in ("route", "send_splits", "recv_splits"))
+    attributes = task.attributes
+    return bool(attributes) and any(name in attributes for name in _ROUTED)
 
 
 def _groups_text(groups: Sequence[Sequence[int]]) -> str:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from dtir.analysis.groups import groups_of
-from dtir.ir.collectives import CollectivePermute, PeerTransfer
+from dtir.ir.collectives import CollectivePermute
 from dtir.ir.program import DistributedTaskIR
 from dtir.ir.tasks import Collective, DistributedTask, PointToPoint
 
@@ -23,6 +24,9 @@ Bools: TypeAlias = npt.NDArray[np.bool_]
 
 MAX_SLOTS = 100_000_000
 """Participant slots beyond this number are not projected."""
+
+MAX_TABLE = 64_000_000
+"""Entries of the table of (kind of groups, rank); beyond that slots are matched by sorting."""
 
 
 class TooLarge(Exception):
@@ -42,6 +46,9 @@ class Membership:
         sends: True at the sender's end of a transfer.
         op_task: the task of every operation.
         op_transfer: True for transfers and pairs of permutes.
+        pattern: per task the number of its pattern of groups among `patterns`, -1 for transfers and other tasks.
+        first_op: per task the number of its first operation.
+        patterns: per pattern the group of every rank, -1 for ranks that do not take part.
     """
 
     task: Ints
@@ -50,6 +57,9 @@ class Membership:
     sends: Bools
     op_task: Ints
     op_transfer: Bools
+    pattern: Ints = field(repr=False)
+    first_op: Ints = field(repr=False)
+    patterns: npt.NDArray[np.int32] | None = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +86,7 @@ class Projection:
 
 
 def _meetings(task: DistributedTask, program: DistributedTaskIR) -> Iterator[tuple[Sequence[int], bool]]:
-    """Members of every operation of a task, and whether it is a transfer (then the sender stands first)."""
+    """Members of every operation of a collective, and whether it is a pair of a permute (then the sender stands first)."""
     match task.body:
         case Collective(spec=CollectivePermute(pairs=pairs)):
             for source, destination in pairs:
@@ -86,8 +96,6 @@ def _meetings(task: DistributedTask, program: DistributedTaskIR) -> Iterator[tup
             for group in groups_of(spec, program.mesh) or ():
                 if len(group) > 1:
                     yield group, False
-        case PointToPoint(spec=spec):
-            yield (spec.source_rank, spec.destination_rank), True
         case _:
             return
 
@@ -105,53 +113,92 @@ def participants_of(task: DistributedTask) -> Sequence[int]:
             return ()
 
 
+@dataclass(frozen=True, slots=True)
+class _Pattern:
+    """Ranks, numbers of operations and senders of one task; tasks with the same groups share it."""
+
+    number: int
+    member: Ints
+    own: Ints
+    sending: Bools
+    transfers: tuple[bool, ...]
+
+    @property
+    def collective(self) -> bool:
+        return not any(self.transfers)
+
+
 def membership(program: DistributedTaskIR) -> Membership:
     """The participants of every communication task.
 
     Raises:
         TooLarge: more than `MAX_SLOTS` of them.
     """
-    tasks: list[Ints] = []
-    ranks: list[Ints] = []
-    ops: list[Ints] = []
-    sends: list[Bools] = []
-    op_task: list[int] = []
-    op_transfer: list[bool] = []
-    known: dict[tuple[object, ...], tuple[Ints, Ints, Bools, tuple[bool, ...]]] = {}
-    slots = 0
+    parts: list[tuple[int, _Pattern, int]] = []
+    # Transfers are many and small: task, source, destination and operation of each, laid out together at the end.
+    transfers: list[tuple[int, int, int, int]] = []
+    known: dict[tuple[object, ...], _Pattern] = {}
+    slots = operations = 0
+    pattern = np.full(len(program.tasks), -1, dtype=np.int64)
+    first_op = np.zeros(len(program.tasks), dtype=np.int64)
+    collectives: list[_Pattern] = []
     for index, task in enumerate(program.tasks):
-        if not isinstance(task.body, (Collective, PointToPoint)):
-            continue
-        # Equal groups are laid out once: the specs of a program repeat a few lists of groups.
-        spec = task.body.spec
-        lists = (getattr(spec, name, None) for name in ("groups", "participants", "pairs"))
-        own = id(spec) if isinstance(spec, PeerTransfer) else 0
-        key = (type(spec), own, getattr(spec, "axes", ()), *(id(item) if item is not None else 0 for item in lists))
-        found = known.get(key)
-        if found is None:
-            found = known[key] = _lay_out(list(_meetings(task, program)), slots)
-        member, own, sending, transfers = found
-        slots += len(member)
+        body = task.body
+        if isinstance(body, PointToPoint):
+            transfers.append((index, body.spec.source_rank, body.spec.destination_rank, operations))
+            first_op[index] = operations
+            operations += 1
+            slots += 2
+        elif isinstance(body, Collective):
+            # Equal groups are laid out once: the specs of a program repeat a few lists of groups.
+            lists = (getattr(body.spec, name, None) for name in ("groups", "participants", "pairs"))
+            axes = getattr(body.spec, "axes", ())
+            key = (type(body.spec), axes, *(id(item) if item is not None else 0 for item in lists))
+            found = known.get(key)
+            if found is None:
+                found = known[key] = _lay_out(list(_meetings(task, program)), slots, len(collectives))
+                if found.collective:
+                    collectives.append(found)
+            slots += len(found.member)
+            parts.append((index, found, operations))
+            first_op[index] = operations
+            if found.collective:
+                pattern[index] = found.number
+            operations += len(found.transfers)
         if slots > MAX_SLOTS:
             raise TooLarge(slots)
-        tasks.append(np.full(len(member), index, dtype=np.int64))
-        ranks.append(member)
-        ops.append(own + len(op_task))
-        sends.append(sending)
-        op_task.extend([index] * len(transfers))
-        op_transfer.extend(transfers)
-    return Membership(
-        _join(tasks),
-        _join(ranks),
-        _join(ops),
-        np.concatenate(sends) if sends else np.zeros(0, dtype=np.bool_),
-        np.array(op_task, dtype=np.int64),
-        np.array(op_transfer, dtype=np.bool_),
+    return _gathered(parts, transfers, pattern, first_op, _table(collectives, program.mesh.size))
+
+
+def _gathered(
+    parts: Sequence[tuple[int, _Pattern, int]],
+    transfers: Sequence[tuple[int, int, int, int]],
+    pattern: Ints,
+    first_op: Ints,
+    table: npt.NDArray[np.int32] | None,
+) -> Membership:
+    """All members in task order, all operations in order of their numbers."""
+    moved = np.array(transfers, dtype=np.int64).reshape(-1, 4)
+    tasks = [np.full(len(found.member), index, dtype=np.int64) for index, found, _ in parts]
+    task = _joined([*tasks, np.repeat(moved[:, 0], 2)])
+    rank = _joined([*(found.member for _, found, _ in parts), moved[:, 1:3].ravel()])
+    op = _joined([*(found.own + first for _, found, first in parts), np.repeat(moved[:, 3], 2)])
+    ends = np.tile(np.array([True, False]), len(moved))
+    sends = np.concatenate([*(found.sending for _, found, _ in parts), ends])
+    if len(moved) and parts:
+        order = np.argsort(task, kind="stable")
+        task, rank, op, sends = task[order], rank[order], op[order], sends[order]
+    owners = [np.full(len(found.transfers), index, dtype=np.int64) for index, found, _ in parts]
+    op_task = _joined([*owners, moved[:, 0]])
+    numbers = _joined([*(first + np.arange(len(found.transfers)) for _, found, first in parts), moved[:, 3]])
+    transfer = np.array(
+        [item for _, found, _ in parts for item in found.transfers] + [True] * len(moved), dtype=np.bool_
     )
+    by_number = np.argsort(numbers, kind="stable")
+    return Membership(task, rank, op, sends, op_task[by_number], transfer[by_number], pattern, first_op, table)
 
 
-def _lay_out(meetings: list[tuple[Sequence[int], bool]], before: int) -> tuple[Ints, Ints, Bools, tuple[bool, ...]]:
-    """Ranks, numbers of operations and senders of one task."""
+def _lay_out(meetings: list[tuple[Sequence[int], bool]], before: int, number: int) -> _Pattern:
     total = sum(len(group) for group, _ in meetings)
     if before + total > MAX_SLOTS:
         raise TooLarge(before + total)
@@ -162,11 +209,33 @@ def _lay_out(meetings: list[tuple[Sequence[int], bool]], before: int) -> tuple[I
     starts = np.cumsum(lengths) - lengths
     sending = np.zeros(total, dtype=np.bool_)
     sending[starts[np.array(transfers, dtype=np.bool_)]] = True
-    return member, own, sending, transfers
+    return _Pattern(number, member, own, sending, transfers)
 
 
-def _join(parts: list[Ints]) -> Ints:
+def _table(patterns: Sequence[_Pattern], ranks: int) -> npt.NDArray[np.int32] | None:
+    """The group of every rank, pattern by pattern; None when that is too large."""
+    if len(patterns) * ranks > MAX_TABLE:
+        return None
+    table = np.full((len(patterns), ranks), -1, dtype=np.int32)
+    for pattern in patterns:
+        table[pattern.number, pattern.member] = pattern.own
+    return table
+
+
+def _joined(parts: Sequence[Ints]) -> Ints:
     return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+
+
+# -- slots -----------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Slots:
+    """What is issued: by which rank, in which of its steps, which task; steps of a rank ascend."""
+
+    rank: Ints
+    step: Ints
+    task: Ints
 
 
 def project(program: DistributedTaskIR) -> Projection:
@@ -178,37 +247,94 @@ def project(program: DistributedTaskIR) -> Projection:
     members = membership(program)
     awaited = {item for task in program.tasks for item in task.completes}
     waits = {index for index, task in enumerate(program.tasks) if task.completes}
-    slot_rank, slot_step, slot_task = _slots(program, members, waits)
-    size = max(program.mesh.size, 1)
-    # (task, rank) as one number; both sides sorted by it, then matched.
-    member_key = members.task * size + members.rank
-    slot_key = slot_task * size + slot_rank
-    by_slot = np.argsort(slot_key, kind="stable")
-    sorted_keys = slot_key[by_slot]
-    place = np.searchsorted(sorted_keys, member_key)
-    inside = place < len(sorted_keys)
-    hit = inside.copy()
-    hit[inside] = sorted_keys[place[inside]] == member_key[inside]
-    slot_of_member = np.full(len(member_key), -1, dtype=np.int64)
-    slot_of_member[hit] = by_slot[place[hit]]
-    step_rank, step_of_slot = _steps(slot_rank, slot_step)
-    issued = np.flatnonzero(slot_of_member >= 0)
-    post_step = step_of_slot[slot_of_member[issued]]
-    post_op = members.op[issued]
-    asynchronous = np.array([task.id in awaited for task in program.tasks], dtype=np.bool_)
-    at_once = ~asynchronous[members.task[issued]] if len(issued) else np.zeros(0, dtype=np.bool_)
-    need_step, need_op = post_step[at_once], post_op[at_once]
-    buffered = members.sends[issued][at_once]
-    if waits:
-        more = _waits(program, members, slot_rank, slot_task, step_of_slot, waits)
-        need_step, need_op = np.concatenate([need_step, more[0]]), np.concatenate([need_op, more[1]])
-        buffered = np.concatenate([buffered, more[2]])
-    missing = np.flatnonzero(slot_of_member < 0)
+    slots = _slots(program, members, waits)
+    step_rank, step_of_slot = _steps(slots)
+    post_slot, post_op, sends, missing = _match(members, slots, program.mesh.size)
+    post_step = step_of_slot[post_slot]
+    need_step, need_op, buffered = post_step, post_op, sends
+    if awaited:
+        asynchronous = np.array([task.id in awaited for task in program.tasks], dtype=np.bool_)
+        at_once = ~asynchronous[members.op_task[post_op]]
+        more = _waits(program, members, slots, step_of_slot, waits)
+        need_step = np.concatenate([post_step[at_once], more[0]])
+        need_op = np.concatenate([post_op[at_once], more[1]])
+        buffered = np.concatenate([sends[at_once], more[2]])
     return Projection(members, step_rank, post_step, post_op, need_step, need_op, buffered, missing)
 
 
-def _slots(program: DistributedTaskIR, members: Membership, waits: set[int]) -> tuple[Ints, Ints, Ints]:
-    """(rank, step, task) of everything that is issued: as the lists say, else in task order."""
+def _match(members: Membership, slots: _Slots, size: int) -> tuple[Ints, Ints, Bools, Ints]:
+    """(slot, operation, sends) of everything that is entered, and the members that enter nothing."""
+    pattern = members.pattern[slots.task] if members.patterns is not None else np.full(len(slots.task), -1)
+    dense = np.flatnonzero(pattern >= 0)
+    found_slot, found_op = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
+    found_sends = [np.zeros(0, dtype=np.bool_)]
+    missing = [np.zeros(0, dtype=np.int64)]
+    rest = np.arange(len(members.task))
+    if members.patterns is not None and len(dense):
+        group = members.patterns[pattern[dense], slots.rank[dense]].astype(np.int64)
+        inside = group >= 0
+        # A task that a rank issues twice counts once.
+        entering = _first_of_each(slots, dense[inside], size)
+        dense, group = dense[inside][entering], group[inside][entering]
+        found_slot.append(dense)
+        found_op.append(members.first_op[slots.task[dense]] + group)
+        found_sends.append(np.zeros(len(dense), dtype=np.bool_))
+        collective = members.pattern[members.task] >= 0
+        issued = np.bincount(slots.task[dense], minlength=len(members.pattern))
+        wanted = np.bincount(members.task[collective], minlength=len(members.pattern))
+        lacking = np.flatnonzero(issued < wanted)
+        # Only tasks that somebody lacks are looked at rank by rank.
+        rest = np.flatnonzero(~collective)
+        if len(lacking):
+            doubtful = np.flatnonzero(collective & np.isin(members.task, lacking))
+            hit = _find(members, slots, doubtful, size)[0]
+            missing.append(doubtful[~hit])
+    if len(rest):
+        hit, slot = _find(members, slots, rest, size)
+        found_slot.append(slot[hit])
+        found_op.append(members.op[rest[hit]])
+        found_sends.append(members.sends[rest[hit]])
+        missing.append(rest[~hit])
+    slot = np.concatenate(found_slot)
+    order = np.argsort(slot, kind="stable") if not _ascending(slot) else None
+    op, sends = np.concatenate(found_op), np.concatenate(found_sends)
+    if order is not None:
+        slot, op, sends = slot[order], op[order], sends[order]
+    return slot, op, sends, np.sort(np.concatenate(missing))
+
+
+def _first_of_each(slots: _Slots, chosen: Ints, size: int) -> Ints:
+    """Positions among chosen slots of the first with each (rank, task)."""
+    key = slots.task[chosen] * size + slots.rank[chosen]
+    span = int(key.max(initial=-1)) + 1
+    if span <= MAX_SLOTS:
+        seen = np.zeros(span, dtype=np.bool_)
+        seen[key] = True
+        if int(np.count_nonzero(seen)) == len(key):
+            return np.arange(len(chosen))
+    return np.sort(np.unique(key, return_index=True)[1])
+
+
+def _find(members: Membership, slots: _Slots, chosen: Ints, size: int) -> tuple[Bools, Ints]:
+    """For chosen members whether they issue their task, and in which slot; by sorting the slots of these tasks."""
+    tasks = np.zeros(len(members.pattern), dtype=np.bool_)
+    tasks[members.task[chosen]] = True
+    relevant = np.flatnonzero(tasks[slots.task])
+    keys = slots.task[relevant] * size + slots.rank[relevant]
+    order = np.argsort(keys, kind="stable")
+    keys, relevant = keys[order], relevant[order]
+    wanted = members.task[chosen] * size + members.rank[chosen]
+    place = np.searchsorted(keys, wanted)
+    inside = place < len(keys)
+    hit = inside.copy()
+    hit[inside] = keys[place[inside]] == wanted[inside]
+    slot = np.zeros(len(chosen), dtype=np.int64)
+    slot[hit] = relevant[place[hit]]
+    return hit, slot
+
+
+def _slots(program: DistributedTaskIR, members: Membership, waits: set[int]) -> _Slots:
+    """Everything that is issued: as the lists say, else in task order; sorted by rank and step."""
     by_value = {task.id: index for index, task in enumerate(program.tasks)}
     # By identity first: issue lists hold the same few ids millions of times, and hashing an id costs ten look-ups.
     by_identity = {id(task.id): index for index, task in enumerate(program.tasks)}
@@ -216,64 +342,61 @@ def _slots(program: DistributedTaskIR, members: Membership, waits: set[int]) -> 
     steps: list[Ints] = []
     tasks: list[Ints] = []
     listed = np.zeros(program.mesh.size if program.issue else 0, dtype=np.bool_)
+    shared: dict[int, tuple[Ints, Ints]] = {}
     for issue in program.issue:
         if listed[issue.rank]:
             continue
         listed[issue.rank] = True
-        flat = [item for step in issue.steps for item in step]
-        found = [by_identity.get(id(item), -1) for item in flat]
-        if -1 in found:
-            found = [by_value.get(item, -1) if place < 0 else place for item, place in zip(flat, found, strict=True)]
-        if len(flat) == len(issue.steps):
-            own = np.arange(len(flat), dtype=np.int64)
-        else:
-            lengths = np.array([len(step) for step in issue.steps], dtype=np.int64)
-            own = np.repeat(np.arange(len(lengths), dtype=np.int64), lengths)
-        ranks.append(np.full(len(flat), issue.rank, dtype=np.int64))
-        steps.append(own)
-        tasks.append(np.array(found, dtype=np.int64))
+        own = shared.get(id(issue.steps))
+        if own is None:
+            flat = list(chain.from_iterable(issue.steps))
+            found = [place for place in map(by_identity.get, map(id, flat)) if place is not None]
+            if len(found) != len(flat):
+                found = [by_value.get(item, -1) for item in flat]
+            number = np.arange(len(issue.steps), dtype=np.int64)
+            if len(flat) != len(issue.steps):
+                number = np.repeat(number, np.array([len(step) for step in issue.steps], dtype=np.int64))
+            own = shared[id(issue.steps)] = np.array(found, dtype=np.int64), number
+        ranks.append(np.full(len(own[0]), issue.rank, dtype=np.int64))
+        tasks.append(own[0])
+        steps.append(own[1])
     free = ~listed[members.rank] if program.issue else np.ones(len(members.rank), dtype=np.bool_)
     ranks.append(members.rank[free])
     steps.append(members.task[free])
     tasks.append(members.task[free])
     for index in waits:
-        own_ranks = [rank for rank in program.tasks[index].ranks if not program.issue or not listed[rank]]
-        ranks.append(np.array(own_ranks, dtype=np.int64))
-        steps.append(np.full(len(own_ranks), index, dtype=np.int64))
-        tasks.append(np.full(len(own_ranks), index, dtype=np.int64))
+        waiting = [rank for rank in program.tasks[index].ranks if not program.issue or not listed[rank]]
+        ranks.append(np.array(waiting, dtype=np.int64))
+        steps.append(np.full(len(waiting), index, dtype=np.int64))
+        tasks.append(np.full(len(waiting), index, dtype=np.int64))
     rank, step, task = np.concatenate(ranks), np.concatenate(steps), np.concatenate(tasks)
-    known = task >= 0
-    return rank[known], step[known], task[known]
+    if len(task) and task.min() < 0:
+        known = task >= 0
+        rank, step, task = rank[known], step[known], task[known]
+    if not _ascending(rank):
+        order = np.lexsort((step, rank))
+        rank, step, task = rank[order], step[order], task[order]
+    return _Slots(rank, step, task)
 
 
-def _steps(slot_rank: Ints, slot_step: Ints) -> tuple[Ints, Ints]:
+def _steps(slots: _Slots) -> tuple[Ints, Ints]:
     """Steps numbered through, rank by rank: the rank of each, and the step of every slot."""
-    if not len(slot_rank):
+    if not len(slots.rank):
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-    order = np.lexsort((slot_step, slot_rank))
-    rank, step = slot_rank[order], slot_step[order]
-    new = np.ones(len(order), dtype=np.bool_)
-    new[1:] = (rank[1:] != rank[:-1]) | (step[1:] != step[:-1])
-    number = np.cumsum(new) - 1
-    of_slot = np.empty(len(order), dtype=np.int64)
-    of_slot[order] = number
-    return rank[new], of_slot
+    new = np.ones(len(slots.rank), dtype=np.bool_)
+    new[1:] = (slots.rank[1:] != slots.rank[:-1]) | (slots.step[1:] != slots.step[:-1])
+    return slots.rank[new], np.cumsum(new) - 1
 
 
 def _waits(
-    program: DistributedTaskIR,
-    members: Membership,
-    slot_rank: Ints,
-    slot_task: Ints,
-    step_of_slot: Ints,
-    waits: set[int],
+    program: DistributedTaskIR, members: Membership, slots: _Slots, step_of_slot: Ints, waits: set[int]
 ) -> tuple[Ints, Ints, Bools]:
     """Need pairs of steps that wait for asynchronous tasks: one for each operation that the rank takes part in."""
     position = {task.id: index for index, task in enumerate(program.tasks)}
     starts = np.searchsorted(members.task, np.arange(len(program.tasks) + 1))
     step_of: dict[tuple[int, int], int] = {}
-    for slot in np.flatnonzero(np.isin(slot_task, list(waits))):
-        step_of[int(slot_task[slot]), int(slot_rank[slot])] = int(step_of_slot[slot])
+    for slot in np.flatnonzero(np.isin(slots.task, list(waits))):
+        step_of[int(slots.task[slot]), int(slots.rank[slot])] = int(step_of_slot[slot])
     need_step: list[int] = []
     need_op: list[int] = []
     buffered: list[bool] = []
@@ -295,30 +418,27 @@ def _waits(
     )
 
 
+# -- the shortcut --------------------------------------------------------------------------------------------------------------
+
+
 def in_one_order(projection: Projection) -> bool:
     """The shortcut: every rank issues its operations in the order of the task list, and nobody is missing.
 
     Then nothing can wait in a circle, whatever is grouped: the earliest operation that is not done has all its members
     before it. Cost: one look at every slot.
     """
-    if len(projection.missing):
+    if len(projection.missing) or is_delayed(projection):
         return False
     task = projection.members.op_task[projection.need_op]
-    order = np.lexsort((task, projection.need_step)) if not _ascending(projection.need_step) else None
-    step = projection.need_step if order is None else projection.need_step[order]
-    task = task if order is None else task[order]
-    rank = projection.step_rank[step] if len(step) else step
+    rank = projection.step_rank[projection.need_step]
     same = rank[1:] == rank[:-1]
-    return bool(np.all(task[1:][same] >= task[:-1][same])) and not _delayed(projection)
+    return _ascending(projection.need_step) and bool(np.all(task[1:][same] >= task[:-1][same]))
 
 
 def _ascending(numbers: Ints) -> bool:
     return bool(np.all(numbers[1:] >= numbers[:-1]))
 
 
-def _delayed(projection: Projection) -> bool:
+def is_delayed(projection: Projection) -> bool:
     """True when some operation is waited for in another step than the one that enters it."""
-    return len(projection.need_op) != len(projection.post_op) or not (
-        np.array_equal(projection.need_step, projection.post_step)
-        and np.array_equal(projection.need_op, projection.post_op)
-    )
+    return projection.need_op is not projection.post_op

@@ -32,7 +32,11 @@ def pairs_of(task: DistributedTask) -> Pairs | None:
             return None
 
 
-def _transfers(context: Context) -> Iterator[tuple[Flow, int, DistributedTask, Pairs]]:
+def _transfers(context: Context) -> Sequence[tuple[Flow, int, DistributedTask, Pairs]]:
+    return context.remember("transfers", lambda: list(_find_transfers(context)))
+
+
+def _find_transfers(context: Context) -> Iterator[tuple[Flow, int, DistributedTask, Pairs]]:
     for flow in context.flows:
         for index, task in enumerate(flow.scope.tasks):
             pairs = pairs_of(task)

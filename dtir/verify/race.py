@@ -32,8 +32,9 @@ def ordered_reads(context: Context) -> Iterator[Diagnostic]:
 def _races(context: Context, code: str) -> Iterator[Diagnostic]:
     flow = context.flows[0]
     pairs: list[tuple[Access, Access]] = []
-    place = _places(context)
-    for group in accesses(context.program.tasks, _WRITES | {EffectKind.READ}):
+    groups = list(accesses(context.program.tasks, _WRITES | {EffectKind.READ}))
+    place = _places(context) if groups else None
+    for group in groups:
         if place is not None:
             group.sort(key=lambda item: place[item.task])
         pairs += neighbours(group, _WRITES)

@@ -25,6 +25,10 @@ class _Uses:
         self.live: Liveness = liveness(flow.scope)
         self.outputs = set(flow.scope.outputs)
         self.faulty = {index for scope, index in context.faulty_tasks if scope == number}
+        # Rules look at collectives only, and several do: their places and axes are found once.
+        self.collectives: dict[int, tuple[str, ...]] = {
+            index: self._axes(task) for index, task in enumerate(flow.scope.tasks) if isinstance(task.body, Collective)
+        }
 
     def only_user(self, index: int) -> int | None:
         """The one task that reads the one result of a task; None when there are several, or it is returned."""
@@ -34,8 +38,11 @@ class _Uses:
         users = self.live.users.get(task.outputs[0], ())
         return users[0] if len(users) == 1 and users[0] not in self.faulty else None
 
-    def axes(self, task: DistributedTask) -> tuple[str, ...]:
-        """Factors of a collective, in group order."""
+    def axes(self, index: int) -> tuple[str, ...]:
+        """Factors of the axes of a collective, in group order; none for other tasks."""
+        return self.collectives.get(index, ())
+
+    def _axes(self, task: DistributedTask) -> tuple[str, ...]:
         if not isinstance(task.body, Collective) or isinstance(task.body.spec, CollectivePermute) or is_routed(task):
             return ()
         return self.context.reader.axes(task.body.spec) or ()
@@ -55,10 +62,8 @@ class _Uses:
         return SliceAxes(self.context.around.space.expand(change.axes), change.dim)
 
 
-def _uses(context: Context) -> Iterator[_Uses]:
-    for number, flow in enumerate(context.flows):
-        if any(isinstance(task.body, Collective) for task in flow.scope.tasks):
-            yield _Uses(context, number, flow)
+def _uses(context: Context) -> Sequence[_Uses]:
+    return context.remember("uses", lambda: [_Uses(context, number, flow) for number, flow in enumerate(context.flows)])
 
 
 def needless(context: Context) -> Iterator[Diagnostic]:
@@ -104,21 +109,21 @@ def fusible(context: Context) -> Iterator[Diagnostic]:
     """
     for uses in _uses(context):
         flow = uses.flow
-        for index, task in enumerate(flow.scope.tasks):
-            if not isinstance(task.body, Collective):
-                continue
+        for index, own in uses.collectives.items():
+            task = flow.scope.tasks[index]
+            assert isinstance(task.body, Collective)
             spec = task.body.spec
             if isinstance(spec, AllReduce):
                 user = uses.only_user(index)
                 cut = uses.slice_of(flow.scope.tasks[user]) if user is not None else None
-                axes = set(uses.axes(task))
+                axes = set(own)
                 if user is None or cut is None or not cut.axes or not set(cut.axes) <= axes:
                     continue
                 count = context.around.space.count(cut.axes)
                 size = counted(spec.message_bytes, context.program.bindings)
                 saved = f", saving {size * (count - 1) / count:g} bytes a rank" if size is not None else ""
                 yield _pair(flow, index, user, "redundant.fusible",
-                            f"reduces over {context.axes_text(uses.axes(task))}, and its only use "
+                            f"reduces over {context.axes_text(own)}, and its only use "
                             f"{{other}} keeps one block of dim {cut.dim}",
                             f"replace both by reduce_scatter({spec.reduction.value}) over "
                             f"{', '.join(cut.axes)} on dim {cut.dim}{saved}",
@@ -129,13 +134,13 @@ def fusible(context: Context) -> Iterator[Diagnostic]:
                 gather = other.body.spec if other is not None and isinstance(other.body, Collective) else None
                 if user is None or other is None or not isinstance(gather, AllGather):
                     continue
-                if uses.axes(task) == uses.axes(other) and uses.axes(task) and spec.dim == gather.dim:
+                if own == uses.axes(user) and own and spec.dim == gather.dim:
                     yield _pair(flow, index, user, "redundant.fusible",
-                                f"scatters over {context.axes_text(uses.axes(task))}, and its only use "
+                                f"scatters over {context.axes_text(own)}, and its only use "
                                 f"{{other}} gathers the same again",
                                 f"replace both by all_reduce({spec.reduction.value}) over "
-                                f"{', '.join(uses.axes(task))}, unless the blocks are wanted for overlap",
-                                uses.axes(task), Severity.INFO)  # fmt: skip
+                                f"{', '.join(own)}, unless the blocks are wanted for overlap",
+                                own, Severity.INFO)  # fmt: skip
 
 
 def _pair(
@@ -161,10 +166,10 @@ def roundtrip(context: Context) -> Iterator[Diagnostic]:
     """
     for uses in _uses(context):
         flow = uses.flow
-        for index, task in enumerate(flow.scope.tasks):
-            if not isinstance(task.body, Collective):
-                continue
-            spec, axes = task.body.spec, uses.axes(task)
+        for index, axes in uses.collectives.items():
+            task = flow.scope.tasks[index]
+            assert isinstance(task.body, Collective)
+            spec = task.body.spec
             user = uses.only_user(index)
             if user is None or not axes:
                 continue
@@ -182,7 +187,7 @@ def roundtrip(context: Context) -> Iterator[Diagnostic]:
                 and isinstance(other.body.spec, AllToAll)
             ):
                 back = other.body.spec
-                if uses.axes(other) == axes and (spec.split_dim, spec.concat_dim) == (back.concat_dim, back.split_dim):
+                if uses.axes(user) == axes and (spec.split_dim, spec.concat_dim) == (back.concat_dim, back.split_dim):
                     yield _pair(flow, index, user, "redundant.roundtrip",
                                 f"exchanges over {context.axes_text(axes)}, and its only use {{other}} "
                                 "exchanges back",
@@ -219,16 +224,18 @@ def hoistable(context: Context) -> Iterator[Diagnostic]:
     for uses in _uses(context):
         flow = uses.flow
         for index, task in enumerate(flow.scope.tasks):
-            operator = find_op(task.operation) if isinstance(task.body, LocalCompute) else None
-            if operator is None or len(task.inputs) < 2 or not _sums(uses, operator, task):
+            if len(task.inputs) < 2 or not isinstance(task.body, LocalCompute):
+                continue
+            operator = find_op(task.operation)
+            if operator is None or not _sums(uses, operator, task):
                 continue
             makers = [uses.live.producer.get(item) for item in task.inputs]
             kinds = {_reduction(uses, maker, index) for maker in makers}
             if len(kinds) != 1 or None in kinds or index in uses.faulty:
                 continue
             first = next(maker for maker in makers if maker is not None)
-            reduced, count = flow.scope.tasks[first], len(makers)
-            axes = uses.axes(reduced)
+            count = len(makers)
+            axes = uses.axes(first)
             yield finding(
                 "redundant.hoistable",
                 f"{task_name(task)} adds {count} values that were each reduced over {context.axes_text(axes)}",
@@ -270,10 +277,10 @@ def _reduction(uses: _Uses, maker: int | None, adder: int) -> Hashable | None:
     body = uses.flow.scope.tasks[maker].body
     if not isinstance(body, Collective) or not isinstance(body.spec, (AllReduce, ReduceScatter)):
         return None
-    if body.spec.reduction.value not in ("sum", "avg") or not uses.axes(uses.flow.scope.tasks[maker]):
+    if body.spec.reduction.value not in ("sum", "avg") or not uses.axes(maker):
         return None
     dim = body.spec.dim if isinstance(body.spec, ReduceScatter) else None
-    return (type(body.spec), body.spec.reduction, uses.axes(uses.flow.scope.tasks[maker]), dim)
+    return (type(body.spec), body.spec.reduction, uses.axes(maker), dim)
 
 
 def repeated(context: Context) -> Iterator[Diagnostic]:
@@ -284,21 +291,21 @@ def repeated(context: Context) -> Iterator[Diagnostic]:
     for uses in _uses(context):
         flow = uses.flow
         seen: dict[Hashable, int] = {}
-        for index, task in enumerate(flow.scope.tasks):
-            if not isinstance(task.body, Collective) or len(task.inputs) != 1 or index in uses.faulty:
-                continue
+        for index, axes in uses.collectives.items():
+            task = flow.scope.tasks[index]
+            assert isinstance(task.body, Collective)
             spec = task.body.spec
-            if isinstance(spec, CollectivePermute) or is_routed(task) or not uses.axes(task):
+            if len(task.inputs) != 1 or index in uses.faulty or not axes:
                 continue
             more = tuple(
                 getattr(spec, name, None) for name in ("reduction", "dim", "split_dim", "concat_dim", "root", "roots")
             )
-            key = (type(spec), task.inputs[0], uses.axes(task), more)
+            key = (type(spec), task.inputs[0], axes, more)
             first = seen.setdefault(key, index)
             if first != index:
                 yield _pair(flow, index, first, "redundant.repeated",
                             "repeats {other}: the same operand, axes and kind",
-                            "read the first result again (or say that it is gathered anew to save memory)", uses.axes(task))  # fmt: skip
+                            "read the first result again (or say that it is gathered anew to save memory)", axes)  # fmt: skip
 
 
 RULES = (needless, fusible, roundtrip, hoistable, repeated)

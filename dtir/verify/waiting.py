@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dtir.analysis.projection import Projection, TooLarge, in_one_order, project
+from dtir.analysis.projection import Projection, TooLarge, in_one_order, is_delayed, project
 from dtir.analysis.rendezvous import Outcome, Wait, Waits, run
 from dtir.ir.program import DistributedTaskIR
 from dtir.ir.tasks import DistributedTask
@@ -123,8 +123,10 @@ class Runs:
     def crossing(self) -> tuple[tuple[int, int], tuple[int, int]] | None:
         """Two ranks that enter two collectives in opposite orders: ((rank, rank), (operation, operation))."""
         projection = self.projection
-        if projection is None or self.free_at_once:
+        if projection is None or self.free_at_once or self.rendezvous is None:
             return None
+        if self.rendezvous.free and not is_delayed(projection):
+            return None  # every collective is waited for where it is entered, and everybody got through
         # Collectives alone, each waited for where it is entered: a circle is a contradiction of orders.
         keep = ~projection.members.op_transfer[projection.post_op]
         posts = projection.post_step[keep], projection.post_op[keep]
