@@ -25,6 +25,7 @@ CATALOGUES: dict[str, str] = {
     "yaml": "dtir.importers.yaml.codes",
     "cost": "dtir.cost.codes",
     "execute": "dtir.execute.codes",
+    "launch": "dtir.execute.launch_codes",
     "cli": "dtir.cli.codes",
 }
 """The modules whose ``CODES`` are gathered, in the order of the layers. A layer that reports findings adds its own."""

@@ -46,6 +46,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: Sequence[str]) -> int:
+    if arguments[:1] == ["_mpi-worker"]:
+        # A process of a run, started by mpiexec. What goes wrong in it must reach mpi4py, which then ends the others.
+        from dtir.execute.launch_worker import main as work
+
+        return work(arguments[1:])
     from dtir.cli.arguments import parse
     from dtir.cli.command import FAILED, OK, Console, Failure
     from dtir.cli.failing import report

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,6 +37,16 @@ def _positive(text: str) -> int:
     return number
 
 
+def _seconds(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds") from None
+    if not 0 < number < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text} must be a positive number of seconds")
+    return number
+
+
 def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "file", metavar="FILE", help="a program, recognised by content; - is standard input; .gz is read through"
@@ -44,6 +55,13 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--backend", default="numpy", metavar="NAME", help="numpy (default), mpi, cupy")
     parser.add_argument("-n", "--processes", type=_positive, metavar="N", help="processes to spread the ranks over")
     parser.add_argument("--binding", metavar="FILE", help="which rank lives where (JSON)")
+    parser.add_argument(
+        "--stall-after",
+        type=_seconds,
+        metavar="S",
+        help="mpi: a communication step that waits so long is a hang, and ends the run (default: 30, or 20 times the plan)",
+    )
+    parser.add_argument("--timeout", type=_seconds, metavar="S", help="mpi: end the run after so many seconds")
     parser.add_argument("--inputs", metavar="X.npz", help="global arrays in0, in1, ... (default: made from --seed)")
     parser.add_argument("--outputs", metavar="Y.npz", help="where to write the global arrays out0, out1, ...")
     parser.add_argument(
@@ -77,6 +95,13 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 
 def _run(options: argparse.Namespace, console: Console) -> int:
     from dtir.cli import render_json, render_run
+
+    if options.backend == "mpi":
+        console = _first_only(console)
+    elif options.timeout or options.stall_after:
+        raise failure(
+            "cli.usage", "--timeout and --stall-after are for runs in several processes", hint="add --backend mpi"
+        )
     from dtir.cli.inputs import load_one
     from dtir.execute.runner import Interrupted
 
@@ -112,6 +137,16 @@ def _run(options: argparse.Namespace, console: Console) -> int:
     return FINDINGS if has_errors(report.findings) else OK
 
 
+def _first_only(console: Console) -> Console:
+    """Of several processes that mpiexec or srun has started, the first one speaks for all."""
+    from dtir.execute.launch import is_follower
+
+    if not is_follower():
+        return console
+    nowhere = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - as long as the process runs
+    return Console(nowhere, nowhere, console.environment)
+
+
 def _how(options: argparse.Namespace) -> str:
     data = f"inputs from {options.inputs}" if options.inputs else f"data of seed {options.seed}"
     skipped = ", communication only" if options.skip_local else ""
@@ -136,6 +171,8 @@ def _prepared(imported: Imported, options: argparse.Namespace) -> Prepared:
         algorithm=options.algorithm,
         skip_local=options.skip_local,
         memory_limit=options.memory_limit,
+        limit_s=options.stall_after,
+        timeout_s=options.timeout,
     )
     prepared = prepare_run(imported.program, request)
     if isinstance(prepared, Err):
@@ -227,6 +264,7 @@ def _write(name: str, data: bytes) -> None:
 
 def _execute(prepared: Prepared, console: Console) -> Report:
     from dtir.cli.progress import Progress
+    from dtir.execute.launch import LaunchError
     from dtir.execute.run import run_prepared
 
     timing = prepared.request.timing
@@ -236,7 +274,12 @@ def _execute(prepared: Prepared, console: Console) -> Report:
         def note(done: int, of: int) -> None:
             progress.step(f"step {done} of {of}")
 
-        return run_prepared(prepared, note)
+        try:
+            return run_prepared(prepared, note)
+        except LaunchError as error:
+            raise failure(
+                "run.launch", str(error), hint="see python -m mpi4py --mpi-library and DTIR_MPIEXEC"
+            ) from None
 
 
 COMMAND = Command("run", "execute a program and compare it with its plan", _configure, _run)

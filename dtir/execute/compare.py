@@ -116,7 +116,11 @@ def bus_factor(kind: str, members: int) -> float:
 
 
 def collective_rows(
-    plan: ExecPlan, columns: Columns, repetitions: int, planned_us: Mapping[int, float] | None = None
+    plan: ExecPlan,
+    columns: Columns,
+    repetitions: int,
+    planned_us: Mapping[int, float] | None = None,
+    planned_bytes: Mapping[int, int] | None = None,
 ) -> list[CollectiveRow]:
     """One row for every communication step, in the order of the plan.
 
@@ -124,6 +128,8 @@ def collective_rows(
         columns: records of a run.
         repetitions: measured repetitions.
         planned_us: time of one execution by step index, of a cost model.
+        planned_bytes: bytes that one execution puts on the wire, by step index, where ranks share processes; None: what
+            the ranks send each other.
     """
     times = _times(columns)
     expected = executions_by_scope(plan)
@@ -132,7 +138,8 @@ def collective_rows(
         for step in scope.steps:
             if step.kind in COMMUNICATION:
                 found = times.get(step.index)
-                rows.append(_row(scope, step, found, repetitions, expected.get(scope.name), planned_us or {}))
+                sent = (planned_bytes or {}).get(step.index, step.planned.total_bytes)
+                rows.append(_row(scope, step, found, repetitions, expected.get(scope.name), planned_us or {}, sent))
     return rows
 
 
@@ -167,6 +174,7 @@ def _row(
     repetitions: int,
     expected: int | None,
     planned_us: Mapping[int, float],
+    sent_bytes: int,
 ) -> CollectiveRow:
     kind, reduction, root, sizes = _facts(step)
     members = sizes[0] if len(set(sizes)) == 1 else None
@@ -195,7 +203,7 @@ def _row(
         busbw=algbw * bus_factor(kind, members) if algbw is not None and members else None,
         wrong=None,
         planned_us=planned_us.get(step.index),
-        planned_bytes=step.planned.total_bytes * executions if executions is not None else None,
+        planned_bytes=sent_bytes * executions if executions is not None else None,
         measured_bytes=times.sent_bytes // repetitions if times is not None and times.sent_bytes is not None else None,
         wait_us=median(times.waits_us) if times is not None and times.waits_us else None,
     )

@@ -41,6 +41,9 @@ class LocalFabric:
     def sync(self) -> None:
         """Nothing is ever pending."""
 
+    def start(self) -> None:
+        """Nobody else begins."""
+
     def barrier(self, step: Step) -> None:
         """Nobody else runs."""
 

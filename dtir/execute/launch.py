@@ -170,6 +170,23 @@ def _asked(path: str) -> Launcher:
     return Launcher(path, vendor_of(text), short_name(text))
 
 
+def processes_here(processes: int, environment: Mapping[str, str] | None = None) -> int:
+    """How many of so many processes are on this host: all, unless a launcher from outside says otherwise."""
+    found = os.environ if environment is None else environment
+    if launched(found) is None:
+        return processes
+    counts = (
+        _number(found, name) for name in ("OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "SLURM_TASKS_PER_NODE")
+    )
+    return min(processes, next((count for count in counts if count), processes))
+
+
+def is_follower(environment: Mapping[str, str] | None = None) -> bool:
+    """Whether this process was started from outside and is not the first: what there is to say, the first one says."""
+    started = launched(environment)
+    return started is not None and started.process != 0
+
+
 def processors() -> int:
     """Processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -14,6 +14,7 @@ Schema ``dtir.run-record`` 1.0.0, plain JSON:
 | `steps` | one an entry: `index`, `task` (id), `name`, `region`, `kind`, `operation`, `message_bytes`, `planned_bytes` (of all ranks) |
 | `records` | columns of equal length, see `Columns` |
 | `totals` | `elapsed_ns` of the measured repetitions, `local_ns`, `communication_ns` |
+| `wire` | what went from process to process, where that is counted: `step`, `process`, `peer`, `sent_bytes`, `messages`, in all |
 | `values` | what was compared: `value`, `name`, `source`, `max_error`, `bound`, `wrong`, `elements` |
 | `findings` | diagnostics |
 
@@ -102,6 +103,17 @@ class StepEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class WireEntry:
+    """What one process sent to another in a step, over all measured repetitions."""
+
+    step: int
+    process: int
+    peer: int
+    sent_bytes: int
+    messages: int
+
+
+@dataclass(frozen=True, slots=True)
 class ValueCheck:
     """One output compared with what it should be.
 
@@ -140,6 +152,7 @@ class RunRecord:
     values: tuple[ValueCheck, ...] = ()
     findings: tuple[Mapping[str, Any], ...] = ()
     complete: bool = True
+    wire: tuple[WireEntry, ...] = field(default=(), repr=False)
 
     def to_json(self) -> str:
         """The record as a file holds it."""
@@ -155,6 +168,7 @@ class RunRecord:
             "steps": [_fields(entry) for entry in self.steps],
             "records": {name: getattr(self.records, name) for name in COLUMNS},
             "totals": dict(self.totals),
+            "wire": [_fields(entry) for entry in self.wire],
             "values": [_fields(check) for check in self.values],
             "findings": [dict(item) for item in self.findings],
         }
@@ -190,6 +204,7 @@ class RunRecord:
             tuple(_entry(ValueCheck, item, "values") for item in _items(fields.get("values"), "values")),
             tuple(_mapping(item, "findings") for item in _items(fields.get("findings"), "findings")),
             complete,
+            tuple(_entry(WireEntry, item, "wire") for item in _items(fields.get("wire", []), "wire")),
         )
 
 

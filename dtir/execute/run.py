@@ -20,6 +20,9 @@ from dtir.execute.compare import CollectiveRow, check_outputs, collective_rows, 
 from dtir.execute.data import Inputs, generate_inputs, read_inputs
 from dtir.execute.dtypes import Array
 from dtir.execute.inferred import NOTHING_INFERRED, infer_layouts
+from dtir.execute.launch import processes_here
+from dtir.execute.launch_failure import RunFailed
+from dtir.execute.launch_run import run_processes
 from dtir.execute.memory import memory_problem
 from dtir.execute.oracle import Undivided, run_undivided
 from dtir.execute.placement import Placement
@@ -29,6 +32,8 @@ from dtir.execute.record import RunRecord, ValueCheck
 from dtir.execute.runner import Interrupted, Progress, RunResult, Spent, Timing, run_plan
 from dtir.execute.session import ExecutionError, Options
 from dtir.execute.steps import ExecPlan, Form
+from dtir.execute.watchdog import stall_limit_s
+from dtir.execute.wire_plan import planned_wire
 from dtir.ir.program import DistributedTaskIR
 from dtir.schema.diagnostics import EMPTY_DIAGNOSTICS, Diagnostic, DiagnosticSet, Severity
 from dtir.schema.result import Checked, Err, Ok
@@ -51,6 +56,9 @@ class Request:
         layouts: layouts of outputs by number, for programs that do not state them.
         planned_us: time of one execution by step index, of a cost model.
         compare: compare outputs with the undivided program where there is one.
+        limit_s: in several processes: how long a communication step may wait before it counts as a hang; None: 30 s, or
+            20 times the longest planned time.
+        timeout_s: in several processes: how long the run may take in all.
     """
 
     backend: str = "numpy"
@@ -65,6 +73,8 @@ class Request:
     layouts: Mapping[int, Placement] = field(default_factory=dict[int, Placement])
     planned_us: Mapping[int, float] = field(default_factory=dict[int, float])
     compare: bool = True
+    limit_s: float | None = None
+    timeout_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +89,8 @@ class Report:
         collectives: one row a communication step.
         checks: outputs compared.
         findings: what deviates, and remarks.
-        record: the run record, comparisons included; None when a step failed.
+        record: the run record, comparisons included; of a run that failed what was recorded until then, None where that
+            is nothing.
         spent: time of every step.
     """
 
@@ -139,8 +150,7 @@ def prepare_run(program: DistributedTaskIR, request: Request) -> Checked[Prepare
     try:
         binding = request.binding or backend.default_binding(plan, request.processes)
         require_fit(binding, plan.ranks)
-        problem = memory_problem(plan, max(len(binding.ranks_of(process)) for process in range(binding.processes)),
-                                 request.memory_limit)  # fmt: skip
+        problem = memory_problem(plan, _ranks_here(binding), request.memory_limit)
         if problem is not None:
             problems.append(problem)
     except BindingError as error:
@@ -165,6 +175,13 @@ def prepare_run(program: DistributedTaskIR, request: Request) -> Checked[Prepare
     return Ok(Prepared(plan, backend, probe, binding, inputs, request), DiagnosticSet(tuple(remarks)))
 
 
+def _ranks_here(binding: Binding) -> int:
+    """Ranks whose data this machine holds, at most."""
+    here = processes_here(binding.processes)
+    sizes = sorted((len(binding.ranks_of(process)) for process in range(binding.processes)), reverse=True)
+    return sum(sizes[:here])
+
+
 def _refused(code: str, message: str, hint: str) -> Err[DiagnosticSet]:
     return Err(DiagnosticSet.of(Diagnostic(code, message, hint=hint)))
 
@@ -174,23 +191,18 @@ def run_prepared(prepared: Prepared, progress: Progress | None = None) -> Report
 
     Raises:
         Interrupted: from the keyboard; its record says how far the run came.
+        LaunchError: processes cannot be started.
     """
     request, plan = prepared.request, prepared.plan
-    options = Options(seed=request.seed, skip_local=request.skip_local)
     try:
-        result = run_plan(
-            plan,
-            prepared.backend,
-            prepared.binding,
-            prepared.inputs,
-            timing=request.timing,
-            options=options,
-            probe=prepared.probe,
-            progress=progress,
-        )
+        result = _run(prepared, progress)
     except ExecutionError as error:
         return _failed(prepared, error)
-    rows = collective_rows(plan, result.record.records, request.timing.repetitions, request.planned_us)
+    except RunFailed as failed:
+        return _ended(prepared, failed)
+    rows = collective_rows(
+        plan, result.record.records, request.timing.repetitions, request.planned_us, _planned_bytes(prepared)
+    )
     shapes = {number: tuple(array.shape) for number, array in prepared.inputs.expected.items()}
     per_device = plan.form is Form.PER_RANK and plan.attribute("hlo.form") is not None
     inferred = infer_layouts(plan, result.slots) if per_device else NOTHING_INFERRED
@@ -207,6 +219,47 @@ def run_prepared(prepared: Prepared, progress: Progress | None = None) -> Report
         plan, prepared.backend.name, prepared.probe, tuple(outputs), tuple(rows), tuple(checks),
         DiagnosticSet(tuple(found)), record, result.spent,
     )  # fmt: skip
+
+
+def _run(prepared: Prepared, progress: Progress | None) -> RunResult:
+    request, plan = prepared.request, prepared.plan
+    options = Options(seed=request.seed, skip_local=request.skip_local)
+    if not prepared.probe.capabilities.processes:
+        return run_plan(
+            plan, prepared.backend, prepared.binding, prepared.inputs,
+            timing=request.timing, options=options, probe=prepared.probe, progress=progress,
+        )  # fmt: skip
+    longest = max(request.planned_us.values(), default=0.0)
+    return run_processes(
+        plan, prepared.backend, prepared.binding, prepared.inputs,
+        timing=request.timing, options=options, probe=prepared.probe, progress=progress,
+        limit_s=stall_limit_s(longest) if request.limit_s is None else request.limit_s, timeout_s=request.timeout_s,
+    )  # fmt: skip
+
+
+def _planned_bytes(prepared: Prepared) -> Mapping[int, int] | None:
+    """What goes from process to process, where there are several."""
+    if not prepared.probe.capabilities.processes:
+        return None
+    wired = planned_wire(prepared.plan, prepared.binding)
+    return {index: issued.total_bytes for index, issued in wired.items()}
+
+
+def _ended(prepared: Prepared, failed: RunFailed) -> Report:
+    """A run in several processes that did not come to its end."""
+    columns = failed.record.records if failed.record is not None else _no_records()
+    rows = collective_rows(prepared.plan, columns, prepared.request.timing.repetitions, prepared.request.planned_us)
+    record = failed.record
+    if record is not None:
+        record = replace(record, findings=tuple(diagnostic_fields(item) for item in failed.findings))
+    return Report(
+        prepared.plan,
+        prepared.backend.name,
+        prepared.probe,
+        collectives=tuple(rows),
+        findings=failed.findings,
+        record=record,
+    )
 
 
 def _undivided(prepared: Prepared) -> Undivided | None:

@@ -15,7 +15,7 @@ from dtir.analysis.executions import region_executions
 from dtir.execute.backends.base import Backend, Probe, Traffic
 from dtir.execute.binding import Binding
 from dtir.execute.data import Inputs, output_leaves
-from dtir.execute.record import Columns, RunRecord, StepEntry, environment
+from dtir.execute.record import Columns, RunRecord, StepEntry, WireEntry, environment
 from dtir.execute.session import Options, Session
 from dtir.execute.steps import ExecPlan, ScopePlan, Step, StepKind
 from dtir.execute.values import Held
@@ -71,6 +71,8 @@ class Recorder:
         repetition: the one that runs now; None during warm-up.
         whole: whether the process holds all ranks, so that one record stands for all of them.
         elapsed_ns: how long every measured repetition took.
+        process: the number of this process.
+        wire: bytes and messages by step and receiving process, where they can be counted.
     """
 
     whole: bool
@@ -78,6 +80,8 @@ class Recorder:
     spent: dict[int, Spent] = field(default_factory=dict[int, Spent])
     repetition: int | None = None
     elapsed_ns: list[int] = field(default_factory=list[int])
+    process: int = 0
+    wire: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict[tuple[int, int], tuple[int, int]])
 
     def observe(
         self, step: Step, ranks: Sequence[int], start_ns: int, end_ns: int, sent: Traffic | None = None
@@ -92,11 +96,17 @@ class Recorder:
         spent.total_ns += end_ns - start_ns
         if step.kind in COMMUNICATION:
             if self.whole and len(ranks) == len(step.ranks):
-                self.columns.add(step.index, None, self.repetition, start_ns, end_ns, *(sent or (None, None)))
+                counted = (None, None) if sent is None else (sent.sent_bytes, sent.messages)
+                self.columns.add(step.index, None, self.repetition, start_ns, end_ns, *counted)
             else:
                 for rank in ranks:
-                    traffic = None if sent is None else sent if rank == ranks[0] else (0, 0)
-                    self.columns.add(step.index, rank, self.repetition, start_ns, end_ns, *(traffic or (None, None)))
+                    counted = (None, None) if sent is None else (0, 0)
+                    if sent is not None and rank == ranks[0]:
+                        counted = (sent.sent_bytes, sent.messages)
+                    self.columns.add(step.index, rank, self.repetition, start_ns, end_ns, *counted)
+            for peer, size, messages in sent.peers if sent is not None else ():
+                old = self.wire.get((step.index, peer), (0, 0))
+                self.wire[step.index, peer] = (old[0] + size, old[1] + messages)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +159,7 @@ def run_plan(
             measured = number - timing.warmup
             recorder.repetition = measured if measured >= 0 else None
             _load(session, inputs)
-            session.sync()
+            session.start()
             begun = time.perf_counter_ns()
             for step in plan.main.steps:
                 session.execute(step)
@@ -222,6 +232,10 @@ def make_record(
         records=recorder.columns,
         totals={"elapsed_ns": list(recorder.elapsed_ns), "local_ns": local, "communication_ns": sent},
         complete=complete,
+        wire=tuple(
+            WireEntry(step, recorder.process, peer, size, messages)
+            for (step, peer), (size, messages) in sorted(recorder.wire.items())
+        ),
     )
 
 

@@ -161,6 +161,11 @@ class Session:
             return self._absent(self.plan.main, slot)
         return self._values[slot]
 
+    def start(self) -> None:
+        """A repetition begins; inputs are loaded."""
+        self._fabric.sync()
+        self._fabric.start()
+
     def reset(self) -> None:
         """Forget all values, for another repetition."""
         self._values = {}

@@ -5,19 +5,24 @@ interpreter while it waits, so that the thread runs. It ends the process when
 
 - it has been in one communication step for longer than the limit, and no other process is still computing (then that
   one is only late),
-- the launcher asks for it (an interrupt from the keyboard), or
+- the launcher or a process that failed asks for it, or another process is gone without having come to its end,
+- SIGTERM or SIGINT comes: launchers end their processes with the first and, half a second later, SIGKILL. The main
+  thread may be inside MPI, where no handler of Python runs; the interpreter's own note of a signal wakes the thread, or
 - whoever started the process is gone.
 """
 
 from __future__ import annotations
 
 import os
+import select
+import signal
+import socket
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Protocol
+from typing import Any, Protocol
 
 from dtir.execute.launch_board import Board, Doing
 from dtir.execute.steps import Step
@@ -42,6 +47,8 @@ PATIENCE = 10.0
 
 GLANCE_S = 0.1
 """How often the thread looks."""
+
+_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 def stall_limit_s(predicted_us: float = 0.0) -> float:
@@ -137,17 +144,21 @@ class Watchdog:
         self._step = -1
         self._done = 0
         self._ended = threading.Event()
+        self._bell, self._rung = socket.socketpair()
+        self._handlers: dict[int, Any] = {}
         self._thread = threading.Thread(target=self._watch, name="dtir-watchdog", daemon=True)
 
     def start(self) -> None:
         """Begin to look."""
         self._write(Doing.COMPUTING, -1)
+        self._take_signals()
         self._thread.start()
 
     def finish(self, failed: bool = False) -> None:
         """Stop looking: the process has come to its end."""
         self._ended.set()
         self._write(Doing.FAILED if failed else Doing.FINISHED, -1)
+        self._give_signals_back()
 
     # -- what the main thread says --------------------------------------------------------------------------------------
 
@@ -177,18 +188,37 @@ class Watchdog:
 
     def _watch(self) -> None:
         glance = min(GLANCE_S, self._limit_s / 4)
-        while not self._ended.wait(glance):
-            why = self.look(time.perf_counter_ns())
-            if why is not None:
+        while not self._ended.is_set():
+            why = Why.STOPPED if self._is_signalled(glance) else self.look(time.perf_counter_ns())
+            if why is not None and not self._ended.is_set():
                 row = self._board.read(self._process)
                 try:
                     self._report(Stall(why, row.step, row.group, row.seconds()))
                 finally:
                     os._exit(EXIT_STATUS[why])
 
+    def _take_signals(self) -> None:
+        if threading.current_thread() is not threading.main_thread():
+            return  # only the main thread may; then signals do what they did before
+        self._bell.setblocking(False)
+        signal.set_wakeup_fd(self._bell.fileno(), warn_on_full_buffer=False)
+        self._handlers = {number: signal.signal(number, _nothing) for number in _SIGNALS}
+
+    def _give_signals_back(self) -> None:
+        if self._handlers and threading.current_thread() is threading.main_thread():
+            signal.set_wakeup_fd(-1)
+            for number, handler in self._handlers.items():
+                signal.signal(number, handler)
+            self._handlers = {}
+
+    def _is_signalled(self, seconds: float) -> bool:
+        """Wait a little for a signal."""
+        readable, _, _ = select.select([self._rung], [], [], seconds)
+        return bool(readable) and any(number in _SIGNALS for number in self._rung.recv(64))
+
     def look(self, now_ns: int) -> Why | None:
         """Whether there is a reason to end the process at a time."""
-        if self._board.stopping:
+        if self._board.stopping or self._has_lost_one():
             return Why.STOPPED
         if self._is_abandoned():
             return Why.ABANDONED
@@ -199,15 +229,27 @@ class Watchdog:
         busy = any(row.pid and row.doing in (Doing.STARTING, Doing.COMPUTING) for row in self._board.rows())
         return None if busy and waits < PATIENCE * self._limit_s else Why.STALLED
 
+    def _has_lost_one(self) -> bool:
+        """Whether a process of this host is gone that was not done (rows of other hosts' processes stay empty)."""
+        return any(
+            row.pid and row.doing not in (Doing.FINISHED, Doing.FAILED) and not is_alive(row.pid)
+            for row in self._board.rows()
+        )
+
     def _is_abandoned(self) -> bool:
-        if os.getppid() != self._parent:
-            return True
-        if not self._launcher:
-            return False
-        try:
-            os.kill(self._launcher, 0)
-        except ProcessLookupError:
-            return True
-        except OSError:
-            return False
+        return os.getppid() != self._parent or (self._launcher != 0 and not is_alive(self._launcher))
+
+
+def _nothing(number: int, frame: object) -> None:
+    """The handler of signals that are the watchdog's: the interpreter notes them, and nothing else happens."""
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process of this host runs."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
         return False
+    except OSError:
+        return True
+    return True

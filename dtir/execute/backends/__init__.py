@@ -21,7 +21,13 @@ def _numpy() -> Backend:
     return NumpyBackend()
 
 
-BACKENDS: Mapping[str, Callable[[], Backend]] = MappingProxyType({"numpy": _numpy})
+def _mpi() -> Backend:
+    from dtir.execute.backends.mpi import MpiBackend
+
+    return MpiBackend()
+
+
+BACKENDS: Mapping[str, Callable[[], Backend]] = MappingProxyType({"numpy": _numpy, "mpi": _mpi})
 """Name to what loads the back end."""
 
 

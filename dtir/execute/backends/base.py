@@ -21,8 +21,20 @@ if TYPE_CHECKING:
 
 Combine: TypeAlias = Callable[[Array, Array], Array]
 
-Traffic: TypeAlias = tuple[int, int]
-"""Bytes and messages that this process sent."""
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """What this process sent in one step.
+
+    Args:
+        sent_bytes: to all processes.
+        messages: to all processes.
+        peers: process, bytes and messages, for those that were sent something.
+    """
+
+    sent_bytes: int
+    messages: int
+    peers: tuple[tuple[int, int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +89,10 @@ class Fabric(Protocol):
 
     def sync(self) -> None:
         """Wait until everything that was enqueued is done."""
+        ...
+
+    def start(self) -> None:
+        """A repetition begins: processes begin it together."""
         ...
 
     def barrier(self, step: Step) -> None:

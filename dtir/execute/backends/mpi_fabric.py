@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from dtir.execute.backends.base import Traffic
 from dtir.execute.backends.mpi_direct import Combine
 from dtir.execute.backends.mpi_layout import Operand
 from dtir.execute.backends.mpi_prepare import Meeting, Preparer, ReadyExchange, ReadyMoves, held_shape
@@ -61,7 +62,6 @@ class MpiFabric:
         self._exchanges: Mapping[int, ReadyExchange] = ready.exchanges
         self._moves: Mapping[int, ReadyMoves] = ready.moves
         self._before: Sent | None = None
-        self._by_peer: dict[int, Sent] = {}
         self._turns: dict[int, int] = {}
         self._count = 1 + max((step.index for scope in plan.scopes for step in scope.steps), default=0)
 
@@ -81,21 +81,21 @@ class MpiFabric:
         if communicates and self._counter is not None:
             self._before = self._counter.read()
 
-    def end(self, step: Step) -> tuple[int, int] | None:
-        """Told after every communication step: bytes and messages that this process sent in it."""
+    def end(self, step: Step) -> Traffic | None:
+        """Told after every communication step: what this process sent in it."""
         self._watch.leave()
         if self._counter is None or self._before is None:
             return None
         sent = self._counter.read().since(self._before)
         self._before = None
-        old = self._by_peer.get(step.index)
-        self._by_peer[step.index] = sent if old is None else Sent(old.messages + sent.messages, old.sizes + sent.sizes)
-        return sent.total_bytes, sent.total_messages
+        peers = tuple(
+            (int(peer), int(sent.sizes[peer]), int(sent.messages[peer])) for peer in np.flatnonzero(sent.messages)
+        )
+        return Traffic(sent.total_bytes, sent.total_messages, peers)
 
-    @property
-    def by_peer(self) -> Mapping[int, Sent]:
-        """What was sent to every process so far, by index of the step."""
-        return self._by_peer
+    def start(self) -> None:
+        """A repetition begins: no process is measured while others are still loading."""
+        self._world.comm.Barrier()
 
     def barrier(self, step: Step) -> None:
         """Wait for the processes that take part in a step."""

@@ -92,7 +92,9 @@ class Native:
     def _typed(self, array: Array, count: int | None = None) -> list[Any]:
         elements: int = array.size if count is None else count
         if elements > LARGEST_COUNT:
-            raise MpiError(f"a reduction of {elements} elements is more than MPI takes: split the value over more ranks")
+            raise MpiError(
+                f"a reduction of {elements} elements is more than MPI takes: split the value over more ranks"
+            )
         flat = array.reshape(-1)
         flat = flat.view(np.uint8) if flat.dtype.kind == "b" else flat
         return [flat, elements, getattr(self.mpi, type_name(array.dtype))]

@@ -113,6 +113,27 @@ class World:
         self.mpi.Request.Waitall(requests)
         return {process: [int(number) for number in found] for process, found in heard.items()}
 
+    @property
+    def one_host(self) -> bool:
+        """Whether all processes share memory; all of them ask together."""
+        node = self.comm.Split_type(self.mpi.COMM_TYPE_SHARED)
+        found = node.Get_size() == self.size
+        node.Free()
+        return found
+
+    def tell_all(self, text: str) -> str:
+        """What process 0 says, on all processes."""
+        data = np.frombuffer(text.encode(), np.uint8).copy()
+        size = np.asarray([data.size], np.int64)
+        self._side.Bcast([size, self.mpi.INT64_T], root=0)
+        data = data if self.process == 0 else np.empty(int(size[0]), np.uint8)
+        self._side.Bcast([data, self.mpi.BYTE], root=0)
+        return data.tobytes().decode()
+
+    def abort(self, status: int) -> None:
+        """End all processes."""
+        self.comm.Abort(status)
+
     def gather_bytes(self, data: bytes) -> list[bytes] | None:
         """What every process has to say, at process 0; None elsewhere."""
         size = np.asarray([len(data)], np.int64)
