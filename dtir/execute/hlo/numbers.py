@@ -34,26 +34,30 @@ def remainder(xp: Any, a: Array, b: Array) -> Array:
     return xp.where(zero, a, xp.fmod(a, xp.where(zero, xp.ones((), b.dtype), b)))
 
 
+_EXPONENT_BITS = 6
+"""XLA's back ends look at so many bits of an integer exponent: beyond them every base but 0 and ±1 has overflowed."""
+
+
 def power(xp: Any, a: Array, b: Array) -> Array:
-    """``a ** b``; integers wrap, and a negative exponent gives 1 for 1, ±1 for -1, else 0."""
+    """``a ** b``; integers wrap.
+
+    Of an integer exponent the lowest 6 bits count; with its highest bit set it is negative (whatever the type says) and
+    gives 1 for 1, ±1 for -1, else 0.
+    """
     if a.dtype.kind not in "iu":
         return xp.power(a, b)
+    one = xp.ones((), a.dtype)
     result = xp.ones(xp.broadcast_shapes(a.shape, b.shape), a.dtype)
-    base = a
-    left = b
-    for _ in range(a.dtype.itemsize * 8):
-        odd = (left & 1) == 1
-        result = xp.where(odd, result * base, result)
+    base, left = a, b
+    for _ in range(_EXPONENT_BITS):
+        result = xp.where((left & one) == one, result * base, result)
         base = base * base
-        left = left >> 1 if a.dtype.kind == "u" else xp.where(left > 0, left >> 1, xp.zeros((), a.dtype))
-        if not xp.any(left > 0):
-            break
-    if a.dtype.kind == "i":
-        one = xp.ones((), a.dtype)
-        minus = xp.where((b & 1) == 1, -one, one)
-        inverse = xp.where(a == 1, one, xp.where(a == -1, minus, xp.zeros((), a.dtype)))
-        result = xp.where(b < 0, inverse, result)
-    return result
+        left = left >> one
+    signed = b.view(f"i{b.dtype.itemsize}")
+    minus = xp.asarray(-1).astype(a.dtype)
+    turned = xp.where((b & one) == one, minus, one)
+    inverse = xp.where(a == one, one, xp.where(a == minus, turned, xp.zeros((), a.dtype)))
+    return xp.where(signed < 0, inverse, result)
 
 
 def unsigned(array: Array) -> Array:
