@@ -9,6 +9,7 @@ Plain scalars are whole numbers, decimal numbers, ``true``, ``false``, ``null`` 
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -70,7 +71,7 @@ def plain_value(text: str) -> Plain:
     if _INTEGER.fullmatch(text):
         # Longer ones stay text: what wants a number then says that it is too large.
         return int(text) if len(text) <= MOST_DIGITS else text
-    if _DECIMAL.fullmatch(text) and len(text) <= 2 * MOST_DIGITS:
+    if _DECIMAL.fullmatch(text) and len(text) <= 2 * MOST_DIGITS and math.isfinite(float(text)):
         return float(text)
     return text
 
@@ -167,7 +168,7 @@ class _Builder:
             self._stop(f"alias *{anchor} stands inside what it refers to", line)
         node, size = self._anchors.get(anchor, (None, 0))
         if node is None:
-            self._stop(f"alias *{anchor} refers to no anchor above it", line)
+            self._stop(f"alias *{anchor} refers to no anchor above it", line, "yaml.syntax")
             return
         self._add(node, size, None)
 
@@ -214,8 +215,8 @@ class _Builder:
             self._problems.error("yaml.tag", f"tag {shown} is not read: a program holds text, numbers, lists and mappings",
                                  (), line, "remove the tag")  # fmt: skip
 
-    def _stop(self, message: str, line: int) -> None:
-        self._problems.error("yaml.limit", message, (), line, "write the document out, or in several files")
+    def _stop(self, message: str, line: int, code: str = "yaml.limit") -> None:
+        self._problems.error(code, message, (), line, "write the document out, or in several files")
         raise _Stop
 
 

@@ -97,9 +97,12 @@ class ValueWriter:
     def _layout(self, value: DistributedValue, path: Sequence[str]) -> dict[str, Any]:
         sharding, found = value.sharding, dict[str, Any]()
         if sharding.partial is not None:
+            pending: dict[str, Any] = dict.fromkeys(sharding.partial.axes, sharding.partial.op.value)
             mixed = value.attributes.get("partial")
-            pending = dict.fromkeys(sharding.partial.axes, sharding.partial.op.value)
-            found["partial"] = plain(cast("object", mixed), path) if isinstance(mixed, FrozenDict) else pending
+            if isinstance(mixed, FrozenDict):
+                words = cast("FrozenDict[Any]", mixed)
+                pending = {axis: words.get(axis, word) for axis, word in pending.items()}
+            found["partial"] = pending
         if sharding.varying:
             found["varying"] = list(sharding.varying)
         at = {item.axis: item.coordinate for item in sharding.at}
