@@ -129,12 +129,14 @@ class Trial:
         if self.case.oracle is None or _stays(task) or self._follows(task):
             shapes = {output: self.case.values[output].shape for output in task.outputs}
             reason = self._specify(task, shapes)
+        if reason is not None:
+            return reason  # a call that does not fit its operator means nothing on ranks either
         made, why = self.run(task)
         self.held.update(made)
         if is_random(task):
             self._specify_random(task)
         self._follow_route(task)
-        return reason or why
+        return why
 
     def run(self, task: CaseTask) -> tuple[dict[ValueId, Held], str | None]:
         """What ranks hold of a task's results, from what they hold of its operands; nothing where that is not known."""
