@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -113,7 +114,8 @@ def test_any_change_of_the_tree_is_a_finding_or_loads(name: str, data: st.DataOb
     for _ in range(data.draw(st.integers(1, 2))):
         container, key = data.draw(st.sampled_from(nodes(payload)))
         if data.draw(st.booleans()):
-            container[key] = data.draw(st.sampled_from(REPLACEMENTS))
+            # A copy: a later change may go into what is put here, and the list is shared by all examples.
+            container[key] = deepcopy(data.draw(st.sampled_from(REPLACEMENTS)))
         elif isinstance(container, dict):
             container[data.draw(st.sampled_from(["kind", "x", "$type", "axes", "partial", "name"]))] = container[key]
         else:
