@@ -262,7 +262,7 @@ class MpiFabric:
             (
                 process,
                 [
-                    np.ascontiguousarray(at(operand, source))
+                    np.asarray(at(operand, source), order="C")
                     for source, target in pairs
                     if source in ranks and self._presence.has(target)
                 ],
@@ -292,7 +292,7 @@ class MpiFabric:
             arrived.update({id(move): block for move, block in zip(moves, blocks, strict=True)})
             incoming.append((process, blocks))
         outgoing = [
-            (process, [np.ascontiguousarray(at(operand, move.source)[_index(move.source_box)]) for move in moves])
+            (process, [np.asarray(at(operand, move.source)[_index(move.source_box)], order="C") for move in moves])
             for process, moves in ready.outgoing.items()
         ]
         self._world.messenger.swap(outgoing, incoming, tag)

@@ -64,7 +64,7 @@ class Native:
         block = (*shape[:dim], step, *shape[dim + 1 :])
         # Blocks one after the other: (members, *block). Along the first dim they lie so already.
         parts = own.reshape(*shape[:dim], count, step, *shape[dim + 1 :])
-        ordered = np.ascontiguousarray(np.moveaxis(parts, dim, 0))
+        ordered = np.asarray(np.moveaxis(parts, dim, 0), order="C")
         found = np.empty((len(self.mine), *block), own.dtype)
         # The send count of a block reduction is that of one process's share.
         self.comm.Reduce_scatter_block(
@@ -76,12 +76,12 @@ class Native:
     def _partial(self, arrays: Mapping[int, Array]) -> Array:
         """What this process brings to a reduction: its own members, folded."""
         if len(self.mine) == 1:
-            return np.ascontiguousarray(arrays[self.mine[0]])
+            return np.asarray(arrays[self.mine[0]], order="C")
         assert self.request.reduction is not None
         kind = self.request.reduction
         # Division comes once, after all have been added.
         kind = ReductionKind.SUM if kind is ReductionKind.AVERAGE else kind
-        return np.ascontiguousarray(left_fold(np, np.stack([arrays[place] for place in self.mine]), kind))
+        return np.asarray(left_fold(np, np.stack([arrays[place] for place in self.mine]), kind), order="C")
 
     def _operation(self, operand: Operand) -> Any:
         assert self.request.reduction is not None
@@ -121,7 +121,7 @@ class Native:
 
     def _together(self, arrays: Mapping[int, Array]) -> Array:
         if len(self.mine) == 1:
-            return np.ascontiguousarray(arrays[self.mine[0]])
+            return np.asarray(arrays[self.mine[0]], order="C")
         return np.stack([arrays[place] for place in self.mine])
 
     def _by_bytes(self, function: Any, source: Array, target: Array) -> None:
@@ -136,7 +136,7 @@ class Native:
         shape, count = operand.shapes[0], len(self.layout.members)
         step = shape[split] // count
         parts = array.reshape(*shape[:split], count, step, *shape[split + 1 :])
-        outgoing = np.ascontiguousarray(np.moveaxis(parts, split, 0))  # (destination, *block)
+        outgoing = np.asarray(np.moveaxis(parts, split, 0), order="C")  # (destination, *block)
         incoming = np.empty(outgoing.shape, operand.dtype)  # (source, *block)
         self._by_bytes(self.comm.Alltoall, outgoing, incoming)
         joined = list(outgoing.shape[1:])
@@ -149,7 +149,7 @@ class Native:
         process = next(process for process, places in self.layout.places.items() if root in places)
         if process == self.process:
             assert array is not None
-            found = np.ascontiguousarray(array)
+            found = np.asarray(array, order="C")
         else:
             found = np.empty(operand.shapes[root], operand.dtype)
         if found.nbytes:
