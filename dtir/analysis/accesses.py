@@ -59,7 +59,7 @@ def by_ranks(group: Sequence[Access]) -> list[list[Access]]:
     seen: dict[tuple[int, ...], None] = {}
     members = {name: ranks if isinstance(ranks, RankRange) else frozenset(ranks) for name, ranks in sets.items()}
     for ranks in sets.values():
-        for rank in ranks[:65_536] if isinstance(ranks, tuple) else list(ranks)[:65_536]:
+        for rank in ranks[:65_536]:
             seen.setdefault(tuple(index for index, item in enumerate(group) if rank in members[id(item.ranks)]))
             if len(seen) >= MOST_CLASSES:
                 break
