@@ -10,6 +10,7 @@ from dtir.execute.dtypes import DtypeError, numpy_dtype
 from dtir.execute.exchange import Exchange, Moves
 from dtir.execute.moves import copy_moves, halo_moves, peer_moves, region_moves
 from dtir.execute.placement import PlacementError
+from dtir.execute.routed import DISPATCH, combine, dispatch
 from dtir.execute.steps import Planned, Slot
 from dtir.ir.collectives import (
     AllGather,
@@ -107,10 +108,13 @@ class ExchangeMaker:
             case AllGather(dim=dim):
                 dim = self._grown_dim(inputs, outputs, shrinks=False) if dim is None else dim
                 trim = outputs[0].placement.shape[dim] if task.attributes.get("op.trim") is True else None
-                return Exchange(kind, groups, numbers, dim=dim, trim=trim)
+                vector = task.attributes.get("op.vector") is True
+                return Exchange(kind, groups, numbers, dim=dim, trim=trim, vector=vector)
             case AllToAll(split_dim=split, concat_dim=concat):
                 if any(name in task.attributes for name in ("op.route", "op.send_splits", "op.recv_splits")):
-                    raise Unsupported("an exchange with routes or per-rank counts is not executed")
+                    raise Unsupported(
+                        "an all_to_all with routes or per-rank counts is not executed: name it moe_dispatch or moe_combine"
+                    )
                 if task.operation.name == "ragged-all-to-all":
                     raise Unsupported("ragged-all-to-all is not executed")
                 if split is None and len(inputs) == 1 and len(groups[0]) > 1:
@@ -179,6 +183,26 @@ class ExchangeMaker:
             pairs, source.placement, tuple(source.value.owners), target.placement, tuple(target.value.owners)
         )
         return moves, planned_moves(moves, source)
+
+    def routed(
+        self,
+        task: DistributedTask,
+        spec: CollectiveSpecVariant,
+        source: Slot,
+        target: Slot,
+        route: Sequence[int] | None,
+    ) -> tuple[Moves, Planned, dict[int, tuple[int, ...]]]:
+        """The rows of an exchange by a route, and the local expert of every row that arrives (none after a combine).
+
+        Raises:
+            PlacementError: the route or the splits do not fit.
+        """
+        groups = self._members(spec)
+        if task.operation.name == DISPATCH:
+            moves, experts = dispatch(task, groups, source.placement, target.placement, route)
+            return moves, planned_moves(moves, source), experts
+        moves = combine(task, groups, source.placement, target.placement, route)
+        return moves, planned_moves(moves, source), {}
 
     def reshard(self, body: Reshard, source: Slot, target: Slot) -> tuple[Moves, Planned]:
         """The blocks of a reshard or halo exchange."""

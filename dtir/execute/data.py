@@ -22,7 +22,7 @@ from dtir.execute.dtypes import Array, is_extended, is_floating, narrow_bits, nu
 from dtir.execute.hlo.convert import by_value
 from dtir.execute.placement import Placement
 from dtir.execute.steps import ExecPlan, Form, Slot
-from dtir.execute.values import Held, shared, stack
+from dtir.execute.values import Held, rows, shared, stack
 from dtir.ir.reductions import ReductionKind
 from dtir.schema.diagnostics import Diagnostic, DiagnosticSet, Severity
 from dtir.schema.result import Checked, Err, Ok
@@ -323,7 +323,7 @@ def _identity(kind: ReductionKind, dtype: np.dtype[Any]) -> Any:
 def generate_inputs(plan: ExecPlan, seed: int) -> Inputs:
     """Inputs from a seed: the same for every back end, number of processes and machine.
 
-    Floats are multiples of 1/8 between -1 and 1, so that 16-bit types hold them exactly; integers are 0 to 7.
+    Floats are multiples of 1/64 between -1 and 1, so that 16-bit types hold them exactly, and never 0; integers are 0 to 7.
     """
     ranks = tuple(range(plan.ranks))
     held: dict[int, Held] = {}
@@ -339,8 +339,23 @@ def generate_inputs(plan: ExecPlan, seed: int) -> Inputs:
             continue
         array = generate(slot.placement.shape, slot.value.type.dtype, (seed, number))
         whole[number] = array
-        held[slot_number] = shared(ranks, array) if plan.form is Form.UNDIVIDED else split(array, slot, ranks)
+        if plan.form is Form.UNDIVIDED:
+            held[slot_number] = shared(ranks, array)
+        else:
+            held[slot_number] = _spoilt(split(array, slot, ranks), slot, (seed, number))
     return Inputs(held, whole, {}, seed=seed)
+
+
+def _spoilt(held: Held, slot: Slot, key: tuple[int, int]) -> Held:
+    """Copies that the program does not declare current hold other data on every rank, so that reading one shows."""
+    valid = slot.value.valid_on
+    if valid is None:
+        return held
+    arrays = [
+        row if rank in valid else generate(row.shape, slot.value.type.dtype, (*key, rank + 1))
+        for rank, row in zip(held.ranks, rows(held), strict=True)
+    ]
+    return stack(held.ranks, arrays)
 
 
 def generate(shape: Sequence[int], dtype: str, key: Sequence[int]) -> Array:
@@ -353,7 +368,12 @@ def generate(shape: Sequence[int], dtype: str, key: Sequence[int]) -> Array:
     if kind.kind in "iu" and not is_extended(kind):
         most = 8 if bits is None else min(8, 2 ** (bits - (kind.kind == "i")))
         return generator.integers(0, max(1, most), shape).astype(kind)
-    numbers = generator.integers(-8, 9, shape) / 8
+    numbers = _small(generator, shape)
     if kind.kind == "c":
-        return (numbers + 1j * generator.integers(-8, 9, shape) / 8).astype(kind)
+        return (numbers + 1j * _small(generator, shape)).astype(kind)
     return by_value(np, np.asarray(numbers, np.float64), dtype)
+
+
+def _small(generator: np.random.Generator, shape: Sequence[int]) -> Array:
+    """Multiples of 1/64 between -1 and 1, never 0: what is lost or added twice shows."""
+    return generator.integers(1, 65, shape) * generator.choice([-1 / 64, 1 / 64], shape)

@@ -32,7 +32,9 @@ class Exchange:
         sizes: shard sizes along the scattered dim by member position, where they differ; one tuple a group.
         roots: of a broadcast, the position of the root in every group.
         pairs: of a permute, (source, destination); who is no destination gets zeros.
-        trim: extent to which a gathered dim is cut (gathered padding is left out).
+        trim: extent to which a gathered dim is cut: members that hold less than others pad their arrays, and what is padded
+            at the end is left out.
+        vector: whether a gather takes members of different sizes as they are; otherwise all send as much as the largest.
     """
 
     kind: CollectiveKind
@@ -47,6 +49,7 @@ class Exchange:
     roots: tuple[int, ...] = ()
     pairs: tuple[tuple[int, int], ...] = ()
     trim: int | None = None
+    vector: bool = False
 
 
 @dataclass(frozen=True, slots=True)

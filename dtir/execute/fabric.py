@@ -141,10 +141,7 @@ class LocalFabric:
                 semantics.require_equal(members, "reduce_scatter")
                 return _Own(semantics.reduce_scatter(xp, _slab(parts), _reduction(request), request.dim, sizes))
             case CollectiveKind.ALL_GATHER:
-                gathered = semantics.all_gather(xp, members, request.dim)
-                if request.trim is not None and request.dim is not None:
-                    gathered = gathered[(slice(None),) * request.dim + (slice(0, request.trim),)]
-                return _Common(gathered)
+                return _Common(semantics.all_gather(xp, members, request.dim, vector=request.vector, trim=request.trim))
             case CollectiveKind.ALL_TO_ALL:
                 sizes = request.sizes[number] if request.sizes is not None else None
                 exchanged = semantics.all_to_all(xp, members, request.split, request.concat, sizes)

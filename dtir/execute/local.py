@@ -72,7 +72,7 @@ def compile_step(plan: ExecPlan, scope: ScopePlan, step: Step) -> LocalOp:
     operator = find_op(operation)
     if operator is None or operator.run is None:
         raise UnknownOperation(str(operation))
-    return _Core(operator, step.task, plan, inputs, outputs).run
+    return _Core(operator, step, plan, inputs, outputs).run
 
 
 # -- HLO ----------------------------------------------------------------------------------------------------------------
@@ -159,14 +159,15 @@ class _Core:
     def __init__(
         self,
         operator: OpDef,
-        task: DistributedTask,
+        step: Step,
         plan: ExecPlan,
         inputs: Sequence[Slot],
         outputs: Sequence[Slot],
     ) -> None:
         self._operator = operator
-        self._task = task
-        self._attributes = op_attributes(task)
+        self._task = step.task
+        self._attributes = op_attributes(step.task)
+        self._experts = step.experts
         self._inputs = inputs
         self._outputs = outputs
         mesh = plan.program.mesh
@@ -190,7 +191,11 @@ class _Core:
             task_seed(context.seed, self._task),
         )
         shapes = tuple(tuple(stop - start for start, stop in slot.placement.box(rank)) for slot in self._inputs)
-        call = OpCall(shapes, results, self._attributes)
+        attributes = self._attributes
+        if rank in self._experts and "route" in attributes:
+            # A route names the experts of all tokens; a rank needs those of the rows that it received.
+            attributes = {**attributes, "route": self._experts[rank]}
+        call = OpCall(shapes, results, attributes)
         given = [
             _visible(xp, array, slot.placement, rank, self._frame(call, number))
             for number, (array, slot) in enumerate(zip(arrays, self._inputs, strict=True))

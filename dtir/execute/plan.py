@@ -15,6 +15,7 @@ from dtir.execute.dtypes import DtypeError, is_token, numpy_dtype
 from dtir.execute.exchange import Exchange, Moves
 from dtir.execute.order import total_order
 from dtir.execute.placement import Placement, PlacementError
+from dtir.execute.routed import Routes, is_routed
 from dtir.execute.steps import NOTHING_PLANNED, ExecPlan, Form, Planned, ScopePlan, Slot, Step, StepKind
 from dtir.ir.collectives import CollectivePermute
 from dtir.ir.ids import RegionId, ValueId
@@ -137,8 +138,9 @@ class _Planner:
         outputs = tuple(numbers[item] for item in scope.outputs)
         frees = _last_uses(tasks, numbers, set(outputs))
         steps: list[Step] = []
+        routes = Routes()
         for place, task in zip(order, tasks, strict=True):
-            step = self._step(task, numbers, slots, frees[task.id], (*prefix, "tasks", str(place)))
+            step = self._step(task, numbers, slots, frees[task.id], routes, (*prefix, "tasks", str(place)))
             if step is not None:
                 steps.append(step)
         if len(self._bag) > before and not self._bag.report().ok:
@@ -209,12 +211,17 @@ class _Planner:
         numbers: Mapping[ValueId, int],
         slots: Sequence[Slot],
         frees: tuple[ValueId, ...],
+        routes: Routes,
         path: tuple[str, ...],
     ) -> Step | None:
         inputs = tuple(numbers[item] for item in task.operand_values)
         outputs = tuple(numbers[item] for item in task.outputs)
         try:
-            found = self._communication(task, [slots[item] for item in inputs], [slots[item] for item in outputs])
+            if is_routed(task):
+                found = self._routed(task, inputs, outputs, slots, routes)
+            else:
+                found = self._communication(task, [slots[item] for item in inputs], [slots[item] for item in outputs])
+            routes.follow(task, inputs, outputs)
         except (PlacementError, Unsupported) as error:
             code = "run.unsupported" if isinstance(error, Unsupported) else "run.placement"
             self._bag.error(
@@ -244,9 +251,25 @@ class _Planner:
             found.moves,
             self._algorithm,
             found.planned,
+            routes.experts.get(inputs[0], {}) if inputs and isinstance(task.body, LocalCompute) else {},
         )
         self._index += 1
         return step
+
+    def _routed(
+        self,
+        task: DistributedTask,
+        inputs: Sequence[int],
+        outputs: Sequence[int],
+        slots: Sequence[Slot],
+        routes: Routes,
+    ) -> _Communication:
+        if not isinstance(task.body, Collective) or len(inputs) != 1 or len(outputs) != 1:
+            raise PlacementError(f"{task.operation} takes one value and gives one")
+        source, target = slots[inputs[0]], slots[outputs[0]]
+        moves, planned, experts = self._makers.routed(task, task.body.spec, source, target, routes.of(task, inputs))
+        routes.experts[outputs[0]] = experts
+        return _Communication(moves=(moves,), planned=planned)
 
     def _communication(self, task: DistributedTask, inputs: Sequence[Slot], outputs: Sequence[Slot]) -> _Communication:
         match task.body:
@@ -288,7 +311,7 @@ def _kind(task: DistributedTask) -> StepKind:
         case LocalCompute():
             return StepKind.LOCAL
         case Collective():
-            return StepKind.MOVE if _moves_values(task) else StepKind.EXCHANGE
+            return StepKind.MOVE if _moves_values(task) or is_routed(task) else StepKind.EXCHANGE
         case PointToPoint() | Reshard():
             return StepKind.MOVE
         case Control():

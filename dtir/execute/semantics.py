@@ -87,25 +87,42 @@ def reduce_scatter(
     return [_block(whole, dim, bound) for bound in bounds]
 
 
-def all_gather(xp: Any, parts: Sequence[Array], dim: int | None) -> Array:
-    """The members' arrays joined along a dim; they may differ in it.
+def all_gather(
+    xp: Any, parts: Sequence[Array], dim: int | None, *, vector: bool = False, trim: int | None = None
+) -> Array:
+    """The members' arrays joined along a dim.
+
+    Args:
+        vector: members may differ in that dim.
+        trim: members may differ in it: all are padded with zeros to the largest, and the result is cut to this extent.
 
     Raises:
-        ExchangeError: they differ in another dim.
+        ExchangeError: they differ in another dim, or in this one without `vector` or `trim`.
     """
     dim = _dim(dim, parts[0].ndim, "all_gather")
+    if dim == 0 and not isinstance(parts, (list, tuple)):
+        joined = xp.asarray(parts).reshape(-1, *parts[0].shape[1:])  # the slab is the gathered array
+        return joined if trim is None else joined[:trim]
+    uneven = vector or trim is not None
     for place, part in enumerate(parts):
         if part.ndim != parts[0].ndim or any(
-            mine != theirs
+            mine != theirs and not (at == dim and uneven)
             for at, (mine, theirs) in enumerate(zip(part.shape, parts[0].shape, strict=True))
-            if at != dim
         ):
             raise ExchangeError(
                 f"all_gather along dim {dim}: member 0 has {list(parts[0].shape)}, member {place} {list(part.shape)}"
             )
-    if dim == 0 and not isinstance(parts, (list, tuple)):
-        return xp.asarray(parts).reshape(-1, *parts[0].shape[1:])  # the slab is the gathered array
-    return xp.concatenate(list(parts), axis=dim)
+    members = list(parts)
+    if not vector and trim is not None:
+        largest = max(part.shape[dim] for part in members)
+        members = [_padded(xp, part, dim, largest) for part in members]
+    joined = xp.concatenate(members, axis=dim)
+    return joined if trim is None else _block(joined, dim, (0, trim))
+
+
+def _padded(xp: Any, array: Array, dim: int, extent: int) -> Array:
+    missing = extent - array.shape[dim]
+    return xp.pad(array, [(0, missing if at == dim else 0) for at in range(array.ndim)]) if missing else array
 
 
 def all_to_all(
@@ -130,7 +147,7 @@ def all_to_all(
     if not isinstance(parts, (list, tuple)) and sizes is None:
         return _slab_all_to_all(xp, xp.asarray(parts), split, concat)
     return [
-        all_gather(xp, [_block(part, split, bounds[i][j]) for i, part in enumerate(parts)], concat)
+        all_gather(xp, [_block(part, split, bounds[i][j]) for i, part in enumerate(parts)], concat, vector=True)
         for j in range(members)
     ]
 

@@ -76,6 +76,7 @@ class Step:
         moves: of a `MOVE` step, one for every result.
         algorithm: how a collective is done: ``native`` (the back end's own) or ``ordered`` (left fold, reproducible).
         planned: what it costs by plan.
+        experts: of a local step whose operand was routed, the local expert of every row, by rank.
     """
 
     index: int
@@ -89,6 +90,7 @@ class Step:
     moves: tuple[Moves, ...] = ()
     algorithm: str = "native"
     planned: Planned = NOTHING_PLANNED
+    experts: Mapping[int, tuple[int, ...]] = field(default_factory=dict[int, tuple[int, ...]], repr=False)
 
     @property
     def name(self) -> str:
