@@ -185,9 +185,7 @@ def _open_map(entries: Any, depth: int) -> _Frame:
 def _finish_frozenset(members: list[Any]) -> frozenset[Any]:
     try:
         return frozenset(members)
-    except TypeError as error:
-        raise SerializationError(f"canonical set member is not hashable: {error}") from error
-    except RecursionError as error:
+    except RecursionError as error:  # members are hashed by recursion
         raise too_deep() from error
 
 

@@ -259,6 +259,24 @@ def test_depth_does_not_depend_on_the_caller() -> None:
     assert exact_equal(read, value)
 
 
+def test_a_set_whose_member_cannot_be_hashed_is_a_finding() -> None:
+    text = '{"$map":[["a",' * 300 + "1" + "]]}" * 300
+
+    def below(levels: int) -> Any:
+        return from_canonical_json(f'{{"$frozenset":[{text}]}}') if levels == 0 else below(levels - 1)
+
+    assert len(below(0)) == 1
+    with pytest.raises(SerializationError, match="nests deeper"):
+        below(sys.getrecursionlimit() - 250)
+
+
+def test_enums_and_bytes_count_too() -> None:
+    for value in (Colour.RED, b"x"):
+        canonical_json(value, depth=MAX_JSON_DEPTH - 1)
+        with pytest.raises(SerializationError, match="nests deeper"):
+            canonical_json(value, depth=MAX_JSON_DEPTH)
+
+
 def test_writing_endless_depth_is_an_error() -> None:
     with pytest.raises(SerializationError, match="nests deeper"):
         canonical_json(tuples(100_000))

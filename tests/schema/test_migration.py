@@ -88,7 +88,7 @@ def test_an_edge_and_an_id_are_registered_once() -> None:
     known = registry(step(V0, V1))
     with pytest.raises(ValueError, match="duplicate schema migration edge"):
         known.register(step(V0, V1, migration_id="again"))
-    with pytest.raises(ValueError, match="duplicate schema migration id: '0.0.0-to-0.1.0'"):
+    with pytest.raises(ValueError, match=r"duplicate schema migration id: '0\.0\.0-to-0\.1\.0'"):
         known.register(step(V1, V2, migration_id="0.0.0-to-0.1.0"))
     known.register(
         SchemaMigration("test.other", V0, V1, "0.0.0-to-0.1.0", lambda tree: tree)
