@@ -25,6 +25,7 @@ from dtir.ir import (
     ReductionKind,
     ValueRole,
 )
+from dtir.schema.diagnostics import DiagnosticError
 from tests.helpers.running import chain, collective_task, per_rank_value, plan_of, rank_mesh, run_backend
 
 DTYPES = ("f32", "f64", "s32", "bf16", "f16")
@@ -34,15 +35,15 @@ GROUPINGS = ("world", "split", "reversed")
 Groups = tuple[tuple[int, ...], ...]
 
 
-@pytest.fixture(params=sorted(BACKENDS))
+@pytest.fixture(
+    params=[pytest.param(name, marks=[pytest.mark.mpi] if name == "mpi" else []) for name in sorted(BACKENDS)]
+)
 def backend(request: pytest.FixtureRequest) -> str:
     """The name of a back end that can run here; the probe's reason is the reason to skip."""
     name: str = request.param
     probe = load_backend(name).probe()
     if not probe.ok:
         pytest.skip(f"{name}: {probe.reason}")
-    if probe.capabilities.processes:
-        pytest.skip(f"{name} runs several processes: its own tests start them over this suite's cases")
     return name
 
 
@@ -271,7 +272,7 @@ def test_overlapping_groups(backend: str, name: str, ranks: int, turns: list[Gro
 @pytest.mark.parametrize("kind", ["reduce_scatter", "all_to_all"])
 def test_what_does_not_divide_is_an_error(backend: str, kind: str) -> None:
     arrays = random_arrays(4, (6, 3), "f32")
-    with pytest.raises(ExecutionError, match="6 elements cannot be scattered evenly over 4 ranks"):
+    with pytest.raises(DiagnosticError, match="6 elements cannot be scattered evenly over 4 ranks"):
         run(backend, kind, ((0, 1, 2, 3),), arrays, "f32", ReductionKind.SUM)
 
 

@@ -66,6 +66,7 @@ class Direct:
             tag: of the messages; the next one is used too.
         """
         layout = self.layout
+        operand.require_even(self.request.kind.value)
         first = arrays[self.mine[0]]
         flat = {place: np.ascontiguousarray(array).reshape(-1) for place, array in arrays.items()}
         bounds = dict(zip(layout.processes, chunk_bounds(first.size, len(layout.processes)), strict=True))
@@ -101,7 +102,8 @@ class Direct:
         self, operand: Operand, arrays: Mapping[int, Array], combine: Combine | None, tag: int
     ) -> list[Array]:
         """Each member's block of the reduction, for the members of this process."""
-        layout, dim = self.layout, self._dim(self.request.dim)
+        layout, dim = self.layout, self._dim(self.request.dim, operand)
+        operand.require_even(self.request.kind.value)
         extent = operand.shapes[self.mine[0]][dim]
         cuts = [_cut(dim, bounds) for bounds in shard_bounds(extent, len(layout.members), self._sizes())]
         gathered: dict[int, Array] = {}
@@ -142,7 +144,8 @@ class Direct:
 
     def all_gather(self, operand: Operand, arrays: Mapping[int, Array], tag: int) -> Array:
         """The members' arrays joined along the dim."""
-        layout, dim = self.layout, self._dim(self.request.dim)
+        layout, dim = self.layout, self._dim(self.request.dim, operand)
+        _require_fit(operand.shapes, dim, "all_gather")
         shape = list(operand.shapes[0])
         starts = [0]
         for found in operand.shapes:
@@ -162,7 +165,8 @@ class Direct:
 
     def all_to_all(self, operand: Operand, arrays: Mapping[int, Array], tag: int) -> list[Array]:
         """Block j of member i at member j, joined in group order; for the members of this process."""
-        layout, split, concat = self.layout, self._dim(self.request.split), self._dim(self.request.concat)
+        layout, request = self.layout, self.request
+        split, concat = self._dim(request.split, operand), self._dim(request.concat, operand)
         count, sizes = len(layout.members), self._sizes()
         cuts = [
             [_cut(split, bounds) for bounds in shard_bounds(shape[split], count, sizes)] for shape in operand.shapes
@@ -171,6 +175,7 @@ class Direct:
         blocks: dict[int, list[Array]] = {}
         for target in self.mine:
             shapes = [_cut_shape(shape, cuts[place][target]) for place, shape in enumerate(operand.shapes)]
+            _require_fit(shapes, concat, "all_to_all")
             starts = [0]
             for shape in shapes:
                 starts.append(starts[-1] + shape[concat])
@@ -233,13 +238,25 @@ class Direct:
 
     # -- parts ----------------------------------------------------------------------------------------------------------
 
-    def _dim(self, dim: int | None) -> int:
-        if dim is None:
-            raise ExchangeError(f"{self.request.kind.value} needs a dim")
+    def _dim(self, dim: int | None, operand: Operand) -> int:
+        rank = len(operand.shapes[0])
+        if dim is None or not 0 <= dim < rank:
+            raise ExchangeError(f"{self.request.kind.value} needs a dim of an array of {rank} dims, got {dim}")
         return dim
 
     def _sizes(self) -> tuple[int, ...] | None:
         return self.request.sizes[self.number] if self.request.sizes is not None else None
+
+
+def _require_fit(shapes: Sequence[tuple[int, ...]], dim: int, what: str) -> None:
+    """Raise unless arrays can be joined along a dim: every process finds the same, before anything is sent.
+
+    Raises:
+        ExchangeError: with the first two that differ in another dim.
+    """
+    for place, shape in enumerate(shapes):
+        if shape[:dim] != shapes[0][:dim] or shape[dim + 1 :] != shapes[0][dim + 1 :]:
+            raise ExchangeError(f"{what} along dim {dim}: member 0 has {list(shapes[0])}, member {place} {list(shape)}")
 
 
 def _cut(dim: int, bounds: tuple[int, int]) -> tuple[slice, ...]:

@@ -19,7 +19,7 @@ import numpy as np
 
 from dtir.execute.backends.mpi_library import operation_name
 from dtir.execute.exchange import Exchange
-from dtir.execute.semantics import shard_bounds
+from dtir.execute.semantics import ExchangeError, shard_bounds
 from dtir.ir.collectives import CollectiveKind
 from dtir.ir.reductions import ReductionKind
 
@@ -99,6 +99,18 @@ class Operand:
         """True when all members bring the same shape."""
         return len(set(self.shapes)) <= 1
 
+    def require_even(self, what: str) -> None:
+        """Raise unless all members bring the same shape.
+
+        Raises:
+            ExchangeError: with the first two that differ.
+        """
+        for place, shape in enumerate(self.shapes):
+            if shape != self.shapes[0]:
+                raise ExchangeError(
+                    f"{what} needs equal shapes: member 0 has {list(self.shapes[0])}, member {place} {list(shape)}"
+                )
+
 
 def chunk_bounds(length: int, parts: int) -> list[tuple[int, int]]:
     """Elements cut into nearly equal chunks, one a process.
@@ -131,19 +143,35 @@ def way_of(request: Exchange, layout: GroupLayout, operands: Sequence[Operand], 
         case CollectiveKind.ALL_REDUCE:
             fine = all(_has_operation(request, operand) for operand in operands)
         case CollectiveKind.REDUCE_SCATTER:
-            even = request.sizes is None or len(set(request.sizes[number])) == 1
-            fine = layout.is_regular and even and all(_has_operation(request, operand) for operand in operands)
+            equal = _has_equal_blocks(request, layout, operands, request.dim, number)
+            fine = layout.is_regular and equal and all(_has_operation(request, operand) for operand in operands)
         case CollectiveKind.ALL_GATHER:
-            fine = layout.is_regular and all(operand.is_even for operand in operands)
+            fine = layout.is_regular and all(operand.is_even and _has_dim(operand, request.dim) for operand in operands)
         case CollectiveKind.ALL_TO_ALL:
             single = len(layout.processes) == len(layout.members)
-            even = request.sizes is None or len(set(request.sizes[number])) == 1
-            fine = request.split is not None and single and even and all(operand.is_even for operand in operands)
+            fine = single and _has_equal_blocks(request, layout, operands, request.split, number)
+            fine = fine and all(_has_dim(operand, request.concat) for operand in operands)
         case CollectiveKind.BROADCAST:
             fine = True
         case CollectiveKind.COLLECTIVE_PERMUTE:
             fine = False
     return Way.LIBRARY if fine else Way.DIRECT
+
+
+def _has_dim(operand: Operand, dim: int | None) -> bool:
+    return dim is not None and 0 <= dim < len(operand.shapes[0])
+
+
+def _has_equal_blocks(
+    request: Exchange, layout: GroupLayout, operands: Sequence[Operand], dim: int | None, number: int
+) -> bool:
+    """True when every member gets the same share along a dim (what does not divide is not the library's to find)."""
+    if request.sizes is not None and len(set(request.sizes[number])) > 1:
+        return False
+    return all(
+        operand.is_even and _has_dim(operand, dim) and operand.shapes[0][dim or 0] % len(layout.members) == 0
+        for operand in operands
+    )
 
 
 def _has_operation(request: Exchange, operand: Operand) -> bool:
