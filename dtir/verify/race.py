@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from dtir.analysis.accesses import Access, accesses, neighbours
+from dtir.ir.ranks import rank_set
 from dtir.ir.types import EffectKind
 from dtir.schema.diagnostics import Diagnostic, Related
 from dtir.verify.context import Context, finding, task_name, task_path
@@ -71,8 +72,9 @@ def _places(context: Context) -> list[int] | None:
 
 
 def _common(early: Access, late: Access) -> int:
-    ranks = set(early.ranks)
-    return next(rank for rank in late.ranks if rank in ranks)
+    few, many = sorted((late.ranks, early.ranks), key=len)
+    inside = rank_set(many)
+    return next(rank for rank in few if rank in inside)
 
 
 def _order(context: Context, pairs: Sequence[tuple[Access, Access]]) -> list[bool]:
