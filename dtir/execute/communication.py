@@ -77,6 +77,8 @@ class ExchangeMaker:
         groups = self._members(spec)
         numbers = tuple(self.numbers.of(group) for group in groups)
         exchange = self._exchange(task, spec, kind, groups, numbers, inputs, outputs)
+        for source, target in zip(inputs, outputs, strict=False):
+            _require_shape(exchange, source, target)
         return exchange, _planned(kind, groups, inputs, outputs, exchange)
 
     def _members(self, spec: CollectiveSpecVariant) -> tuple[tuple[int, ...], ...]:
@@ -214,6 +216,46 @@ class ExchangeMaker:
         else:
             moves = copy_moves(source.placement, owners, target.placement, receivers)
         return moves, planned_moves(moves, source)
+
+
+def _require_shape(exchange: Exchange, source: Slot, target: Slot) -> None:
+    """Raise unless a collective of equal parts gives the shape that the program declares.
+
+    Raises:
+        PlacementError: with both shapes.
+    """
+    sizes = {len(group) for group in exchange.groups}
+    if source.shape is None or target.shape is None or exchange.sizes is not None or len(sizes) != 1:
+        return
+    members = sizes.pop()
+    shape = list(source.shape)
+    for dim, factor in _resized(exchange):
+        if dim >= len(shape):
+            raise PlacementError(f"{exchange.kind.value} along dim {dim} of {list(source.shape)}")
+        if factor < 0 and shape[dim] % members:
+            raise PlacementError(
+                f"{exchange.kind.value} of {list(source.shape)}: {shape[dim]} elements cannot be scattered evenly over {members} ranks"
+            )
+        shape[dim] = shape[dim] // members if factor < 0 else shape[dim] * members
+    if exchange.trim is not None and exchange.dim is not None:
+        shape[exchange.dim] = min(shape[exchange.dim], exchange.trim)
+    if tuple(shape) != target.shape:
+        raise PlacementError(
+            f"{exchange.kind.value} of {list(source.shape)} over {members} ranks gives {shape}, declared {list(target.shape)}"
+        )
+
+
+def _resized(exchange: Exchange) -> list[tuple[int, int]]:
+    """The dims that are divided (-1) or multiplied (1) by the members of a group."""
+    match exchange.kind:
+        case CollectiveKind.ALL_GATHER if exchange.dim is not None:
+            return [(exchange.dim, 1)]
+        case CollectiveKind.REDUCE_SCATTER if exchange.dim is not None:
+            return [(exchange.dim, -1)]
+        case CollectiveKind.ALL_TO_ALL if exchange.split is not None and exchange.concat is not None:
+            return [(exchange.split, -1), (exchange.concat, 1)]
+        case _:
+            return []
 
 
 def _scattered_sizes(

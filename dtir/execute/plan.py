@@ -91,6 +91,7 @@ class _Planner:
         self._by_name = {region.name: region.id for region in program.regions}
         self._regions = {region.id: region for region in program.regions}
         self._makers = ExchangeMaker(program.mesh, self._by_name)
+        self._everybody = tuple(range(program.mesh.size))
         self._index = 0
         self._dtypes: dict[str, str | None] = {}
         self._placements: dict[tuple[int, int], tuple[Placement, tuple[int, ...] | None]] = {}
@@ -216,6 +217,9 @@ class _Planner:
     ) -> Step | None:
         inputs = tuple(numbers[item] for item in task.operand_values)
         outputs = tuple(numbers[item] for item in task.outputs)
+        if isinstance(task.body, Collective) and len(inputs) != len(outputs):
+            # A send takes a token beside its data; tokens order, and nothing of them is sent.
+            inputs = tuple(slot for slot in inputs if not is_token(slots[slot].value.type.dtype))
         try:
             if is_routed(task):
                 found = self._routed(task, inputs, outputs, slots, routes)
@@ -243,7 +247,7 @@ class _Planner:
             self._index,
             task,
             _kind(task),
-            tuple(task.ranks) if not isinstance(task.ranks, tuple) else task.ranks,
+            self._ranks(task),
             inputs,
             outputs,
             tuple(numbers[item] for item in frees),
@@ -289,6 +293,12 @@ class _Planner:
                 return _Communication()
             case _:
                 assert_never(task.body)
+
+    def _ranks(self, task: DistributedTask) -> tuple[int, ...]:
+        """Who takes part: of an HLO collective everybody, for who is in no group gets zeros."""
+        if isinstance(task.body, Collective) and task.operation.dialect == HLO:
+            return self._everybody
+        return task.ranks if isinstance(task.ranks, tuple) else tuple(task.ranks)
 
     def _region_problem(self, task: DistributedTask) -> str | None:
         body = task.body
