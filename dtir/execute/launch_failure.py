@@ -79,7 +79,7 @@ class Explainer:
                 message = (
                     f"{who} ended with an error in {self._task(self._row(failure.process).step)}: {failure.message}"
                 )
-                hint = "report it; its last lines: " + " | ".join(ended.log[-SHOWN:])
+                hint = "report it, with the program and this message"
             case "run.deadlock":
                 message = f"task {self._task(failure.step)}: {failure.message}"
                 hint = "dtir verify shows who waits for whom"

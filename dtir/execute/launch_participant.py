@@ -7,6 +7,7 @@ import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from types import TracebackType
 
 from dtir.execute.backends.base import Capabilities, Probe
@@ -168,4 +169,6 @@ class _Failing:
             self._participant.fail(error.code, str(error), error.step.index)
             return
         traceback.print_exception(error, file=sys.stderr)
-        self._participant.fail("run.crashed", f"{type(error).__name__}: {error}", -1)
+        frames = traceback.extract_tb(trace)
+        where = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno} in {frames[-1].name})" if frames else ""
+        self._participant.fail("run.crashed", f"{type(error).__name__}: {error}{where}", -1)

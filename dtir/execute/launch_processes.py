@@ -154,5 +154,5 @@ def tail(path: Path) -> tuple[str, ...]:
         text = path.read_bytes()[-16_384:].decode(errors="replace")
     except OSError:
         return ()
-    lines = [line.rstrip() for line in text.splitlines()]
-    return tuple(line for line in lines if line.strip("-= "))[-LOG_LINES:]
+    lines = [line.strip(" \0\r") for line in text.splitlines()]
+    return tuple(line for line in lines if line.strip("-="))[-LOG_LINES:]

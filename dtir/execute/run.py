@@ -248,7 +248,10 @@ def _planned_bytes(prepared: Prepared) -> Mapping[int, int] | None:
 def _ended(prepared: Prepared, failed: RunFailed) -> Report:
     """A run in several processes that did not come to its end."""
     columns = failed.record.records if failed.record is not None else _no_records()
-    rows = collective_rows(prepared.plan, columns, prepared.request.timing.repetitions, prepared.request.planned_us)
+    request = prepared.request
+    rows = collective_rows(
+        prepared.plan, columns, request.timing.repetitions, request.planned_us, _planned_bytes(prepared)
+    )
     record = failed.record
     if record is not None:
         record = replace(record, findings=tuple(diagnostic_fields(item) for item in failed.findings))
