@@ -45,7 +45,9 @@ class Addresses:
                 f"the program {link.digest[:12]} is not open on this server: "
                 "start the explorer with its file, or drop the file onto the page"
             )
-        bare = not link.digest and not self._library.entries("file")
+        if link.file and not key:
+            problems.append(f"there is no file {link.file!r} in the served folder")
+        bare = not link.digest and not link.file and not self._library.entries("file")
         self._go(replace(link, digest=""), key or self._library.first, problems, gallery=bare and not link.view)
 
     def follow(self, query: str) -> None:
@@ -59,6 +61,8 @@ class Addresses:
             self._apply(link, list(link.problems))
 
     def _key(self, link: Link) -> str:
+        if link.file and self._library.entry(f"folder:{link.file}") is not None:
+            return f"folder:{link.file}"
         if not link.digest:
             return ""
         exact = self._library.key_of(link.digest)

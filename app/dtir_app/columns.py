@@ -17,7 +17,7 @@ from dtir.ir.tasks import Collective, DistributedTask, PointToPoint
 from dtir.ir.types import dtype_bits
 from dtir.ir.values import DistributedValue
 from dtir.schema.diagnostics import Diagnostic
-from dtir_app.dataflow import dataflow
+from dtir_app.dataflow import Dataflow, dataflow
 from dtir_app.findings import resolve
 from dtir_app.groups import GroupAxes, group_axes, strides_of
 from dtir_app.kinds import FAMILY_OF_KIND, KIND_INDEX, kind_name
@@ -69,7 +69,7 @@ def build_store(
     findings = tuple(resolve(item, numbering.places) for item in diagnostics)
     regions = {region.id: position + 1 for position, region in enumerate(program.regions)}
     scopes, enters = _scopes(program, numbering, regions)
-    producer, consumers, edges = dataflow(numbering, len(scopes))
+    flow = dataflow(numbering, len(scopes))
     return Store(
         digest=digest,
         label=label,
@@ -77,8 +77,8 @@ def build_store(
         program=program,
         scopes=scopes,
         tasks=_task_columns(program, numbering, scopes, enters, findings),
-        values=_value_columns(program, numbering, producer, consumers, findings),
-        edges=edges,
+        values=_value_columns(program, numbering, flow, findings),
+        edges=flow.edges,
         findings=findings,
         task_records=tuple(numbering.tasks),
         value_records=tuple(numbering.values),
@@ -192,8 +192,7 @@ def _task_columns(
 def _value_columns(
     program: DistributedTaskIR,
     numbering: Numbering,
-    producer: Sequence[int],
-    consumers: Sequence[int],
+    flow: Dataflow,
     findings: Sequence[Finding],
 ) -> ValueColumns:
     values = numbering.values
@@ -202,7 +201,9 @@ def _value_columns(
         id=tuple(value.id.value for value in values),
         name=tuple(
             value.name
-            or (task_name(numbering.tasks[made]) if (made := producer[position]) >= 0 else f"value {position}")
+            or (
+                task_name(numbering.tasks[made]) if (made := int(flow.producer[position])) >= 0 else f"value {position}"
+            )
             for position, value in enumerate(values)
         ),
         dtype=tuple(value.type.dtype for value in values),
@@ -216,8 +217,9 @@ def _value_columns(
         layout=tuple(layout_text(value, program.mesh) for value in values),
         role=tuple(value.role.value for value in values),
         scope=frozen_array(numbering.value_scope, np.int32),
-        producer=frozen_array(producer, np.int32),
-        consumer_count=frozen_array(consumers, np.int32),
+        producer=flow.producer,
+        reader_start=flow.reader_start,
+        readers=flow.readers,
         local_bytes=frozen_array((_local_bytes(value, sizes, program.bindings) for value in values), np.float64),
         worst=_worst(len(values), findings, "values"),
     )

@@ -2,28 +2,41 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from dtir_app.numbering import Numbering
-from dtir_app.store import Edges, frozen_array
+from dtir_app.store import Edges, Ints, frozen_array
 
 
-def dataflow(numbering: Numbering, scope_count: int) -> tuple[list[int], list[int], Edges]:
-    """The maker and the number of readers of every value, and the edges between tasks of one scope.
+@dataclass(frozen=True, slots=True)
+class Dataflow:
+    """What follows from inputs, outputs and dependencies.
+
+    Args:
+        producer: the task that makes each value, or -1.
+        reader_start, readers: the tasks that read value ``v`` are ``readers[reader_start[v]:reader_start[v + 1]]``, in order.
+        edges: between tasks of one scope.
+    """
+
+    producer: Ints
+    reader_start: Ints
+    readers: Ints
+    edges: Edges
+
+
+def dataflow(numbering: Numbering, scope_count: int) -> Dataflow:
+    """Makers and readers of every value, and who waits for whom. References that lead nowhere are left out.
 
     Args:
         numbering: tasks and values.
         scope_count: number of scopes.
     """
-    producer = [-1] * len(numbering.values)
-    consumers = [0] * len(numbering.values)
+    producer = _producers(numbering)
     values, scoped = numbering.scoped_values, numbering.scoped_tasks
-    for index, task in enumerate(numbering.tasks):
-        scope = numbering.task_scope[index]
-        for name in task.outputs:
-            made = values.get((scope, name.value))
-            if made is not None and producer[made] < 0:
-                producer[made] = index
+    read: list[int] = []
+    reader: list[int] = []
     source: list[int] = []
     destination: list[int] = []
     order_only: list[bool] = []
@@ -31,18 +44,16 @@ def dataflow(numbering: Numbering, scope_count: int) -> tuple[list[int], list[in
     for index, task in enumerate(numbering.tasks):
         scope = numbering.task_scope[index]
         before: dict[int, bool] = {}
-        for name in task.dependencies:
-            other = scoped.get((scope, name.value))
-            if other is not None and other != index:
-                before[other] = True
-        for name in task.completes:
-            other = scoped.get((scope, name.value))
-            if other is not None and other != index:
-                before[other] = False
+        for names, only in ((task.dependencies, True), (task.completes, False)):
+            for name in names:
+                other = scoped.get((scope, name.value))
+                if other is not None and other != index:
+                    before[other] = only
         for name in task.inputs:
             used = values.get((scope, name.value))
             if used is not None:
-                consumers[used] += 1
+                read.append(used)
+                reader.append(index)
                 if producer[used] >= 0 and producer[used] != index:
                     before[producer[used]] = False
         for other in sorted(before):
@@ -52,10 +63,27 @@ def dataflow(numbering: Numbering, scope_count: int) -> tuple[list[int], list[in
         starts[scope + 1] = len(source)
     for scope in range(scope_count):
         starts[scope + 1] = max(starts[scope + 1], starts[scope])
-    edges = Edges(
-        frozen_array(source, np.int32),
-        frozen_array(destination, np.int32),
-        frozen_array(order_only, np.bool_),
-        frozen_array(starts, np.int32),
+    by_value = np.argsort(np.array(read, dtype=np.int64), kind="stable")
+    counts = np.bincount(np.array(read, dtype=np.int64), minlength=len(numbering.values))
+    return Dataflow(
+        frozen_array(producer, np.int32),
+        frozen_array((0, *np.cumsum(counts).tolist()), np.int32),
+        frozen_array(np.array(reader, dtype=np.int32)[by_value].tolist(), np.int32),
+        Edges(
+            frozen_array(source, np.int32),
+            frozen_array(destination, np.int32),
+            frozen_array(order_only, np.bool_),
+            frozen_array(starts, np.int32),
+        ),
     )
-    return producer, consumers, edges
+
+
+def _producers(numbering: Numbering) -> list[int]:
+    producer = [-1] * len(numbering.values)
+    for index, task in enumerate(numbering.tasks):
+        scope = numbering.task_scope[index]
+        for name in task.outputs:
+            made = numbering.scoped_values.get((scope, name.value))
+            if made is not None and producer[made] < 0:
+                producer[made] = index
+    return producer

@@ -19,6 +19,8 @@ Ints = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float64]
 
 SWEEPS = 4
+MAX_LANES = 20
+"""Items of one level that stand above each other; a level with more becomes several columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,18 +64,36 @@ def levels(count: int, source: npt.NDArray[np.integer], destination: npt.NDArray
 
 
 def arrange(count: int, source: npt.NDArray[np.integer], destination: npt.NDArray[np.integer]) -> Layout:
-    """Levels and lanes of a graph.
+    """Levels and lanes of a graph; a level with very many items takes several columns.
 
     Each sweep takes as a wish the mean lane of an item's neighbours (predecessors on the way right, then successors), sorts
     every level by it, and spreads what would overlap around the wishes.
     """
-    level = levels(count, source, destination)
+    level = columns_of(levels(count, source, destination))
     lane = _first_lanes(level)
     weight = _edge_weights(level, source, destination)
     for sweep in range(SWEEPS * 2):
         tail, head = (source, destination) if sweep % 2 == 0 else (destination, source)
         lane = _spread(level, _wish(count, tail, head, lane, weight))
     return Layout(level, lane - (lane.min() if count else 0.0))
+
+
+def columns_of(level: Ints, limit: int = MAX_LANES) -> Ints:
+    """Levels with at most `limit` items each: a fuller one is cut into neighbouring columns, in list order.
+
+    Items of one level do not wait for each other, so edges still lead to the right.
+
+    >>> columns_of(np.array([0, 1, 1, 1, 2]), 2).tolist()
+    [0, 1, 1, 2, 3]
+    """
+    if not len(level):
+        return level
+    order = np.argsort(level, kind="stable")
+    part = np.empty(len(level), dtype=np.int32)
+    part[order] = (_rank_in_level(level[order]) // limit).astype(np.int32)
+    columns = -(-np.bincount(level) // limit)
+    start = np.concatenate([[0], np.cumsum(columns)[:-1]])
+    return (start[level] + part).astype(np.int32)
 
 
 def _first_lanes(level: Ints) -> Floats:

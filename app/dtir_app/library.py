@@ -6,6 +6,7 @@ that can be read again is let go first.
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
@@ -27,6 +28,8 @@ WORKERS = 2
 UPLOAD_LIMIT_BYTES = 64 * 1024 * 1024
 UNPACKED_LIMIT_BYTES = 256 * 1024 * 1024
 
+FOLDER_LIMIT = 500
+
 UPLOAD_LIMITS = Limits(size_bytes=UNPACKED_LIMIT_BYTES)
 
 
@@ -38,7 +41,7 @@ class Entry:
         key: what the page asks for it by.
         name: short name.
         title, text, meta: what the gallery shows.
-        kind: ``file``, ``gallery`` or ``upload``.
+        kind: ``file``, ``folder``, ``gallery`` or ``upload``.
         digest: of its content; empty until it was read.
     """
 
@@ -49,6 +52,19 @@ class Entry:
     meta: str
     kind: str
     digest: str = ""
+
+
+def listed(folder: Path) -> list[Path]:
+    """The files below a folder that links may open: at most `FOLDER_LIMIT`, hidden ones and links out of it left out."""
+    root = folder.resolve()
+    found = (
+        path
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+        and path.resolve().is_relative_to(root)
+        and not any(part.startswith(".") for part in path.relative_to(folder).parts)
+    )
+    return list(itertools.islice(found, FOLDER_LIMIT))
 
 
 def _size_text(path: Path) -> str:
@@ -70,6 +86,7 @@ class Library:
         paths: Sequence[Path] = (),
         gallery: Iterable[Example] = (),
         *,
+        folder: Path | None = None,
         kept: int = KEPT,
         read_path: Callable[[Path], Imported] = load_path,
         read_bytes: Callable[..., Imported] = load_bytes,
@@ -86,6 +103,10 @@ class Library:
             key = f"file:{number}"
             self._entries[key] = Entry(key, path.name, path.name, "", _size_text(path), "file")
             self._readers[key] = partial(read_path, path)
+        for path in listed(folder) if folder is not None else ():
+            name = path.relative_to(folder).as_posix()
+            self._entries[f"folder:{name}"] = Entry(f"folder:{name}", name, name, "", _size_text(path), "folder")
+            self._readers[f"folder:{name}"] = partial(read_path, path)
         for example in gallery:
             key = f"gallery:{example.name}"
             self._entries[key] = Entry(
@@ -105,7 +126,8 @@ class Library:
     @property
     def first(self) -> str:
         """The program to open when nobody asked for one; empty when there is none."""
-        return next(iter(self._entries), "")
+        order = ("file", "gallery", "folder")
+        return next((entry.key for kind in order for entry in self._entries.values() if entry.kind == kind), "")
 
     def key_of(self, digest: str) -> str:
         """The program with a digest, or an empty text."""

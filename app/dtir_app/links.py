@@ -21,6 +21,7 @@ class Link:
         view: one of the views.
         selection: text of a selection.
         text: a search whose hits alone are kept.
+        file: name of a file of the served folder; read only, never written.
         problems: what in it was not understood.
     """
 
@@ -28,6 +29,7 @@ class Link:
     view: str = ""
     selection: str = ""
     text: str = ""
+    file: str = ""
     problems: tuple[str, ...] = ()
 
     def query(self) -> str:
@@ -63,4 +65,4 @@ def read_link(query: str) -> Link:
     if selection and parse_selection(selection) is None:
         problems.append(f"s={selection[:48]!r} names no task or tensor (node:… or value:… with 32 hexadecimal digits)")
         selection = ""
-    return Link(digest, view, selection, said.get("q", "")[:500], tuple(problems))
+    return Link(digest, view, selection, said.get("q", "")[:500], said.get("f", "")[:500], tuple(problems))

@@ -84,13 +84,14 @@ class Painter:
                 }
                 for entry in self._library.entries(kind)
             ]
-            for kind in ("file", "upload", "gallery")
+            for kind in ("file", "folder", "upload", "gallery")
         }
         lead = "Real programs, each with one thing to look at. Or drop a file of your own at the end of this page."
         self._parts.gallery.show(
             {
                 "lead": lead,
                 "files": [*cards["file"], *cards["upload"]],
+                "folder": cards["folder"],
                 "programs": cards["gallery"],
                 "busy": state.busy,
                 "closable": state.store is not None,

@@ -88,13 +88,12 @@ def serve(
         host: address to listen on.
         port: port, 0 for any free one.
         open_browser: whether to open a browser at the address.
-        root: folder whose programs are offered besides.
+        root: folder whose programs are offered besides, also to links (``?f=NAME``).
 
     Raises:
         OSError: it cannot listen there.
     """
-    further = sorted(item for item in root.iterdir() if item.is_file()) if root is not None else []
-    library = Library([*paths, *further], examples())
+    library = Library(paths, examples(), folder=root)
     server = make_server(library, host, port)
     loop = IOLoop.current()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from concurrent.futures import Future
 from functools import partial
@@ -10,6 +11,7 @@ from typing import Any
 import panel as pn
 import param
 from bokeh.document import Document
+from tornado.ioloop import IOLoop
 
 from dtir_app.actions import Context, graphing, handle
 from dtir_app.actions.keys import KEYS_HELP
@@ -28,15 +30,32 @@ from dtir_app.text import plural
 
 NOTICE_LINES = 8
 
+_LOG = logging.getLogger(__name__)
+
 
 class Session:
-    """One open page."""
+    """One open page.
+
+    Args:
+        library: the programs of the server.
+        document: the page's Bokeh document; None where there is no browser.
+        post: runs a function in the server's event loop, from any thread.
+        query: the address from the question mark on.
+        dark: the theme to begin with.
+    """
 
     def __init__(
-        self, library: Library, *, document: Document | None = None, query: str = "", dark: bool = False
+        self,
+        library: Library,
+        *,
+        document: Document | None = None,
+        post: Callable[[Callable[[], object]], object] | None = None,
+        query: str = "",
+        dark: bool = False,
     ) -> None:
         self._library = library
         self._document = document
+        self._post = post
         self.state = State(dark=dark)
         self._parts = make_parts(dark)
         self._pen = Pen(document)
@@ -150,14 +169,26 @@ class Session:
         future.add_done_callback(partial(self._later, key, then))
 
     def _later(self, key: str, then: Callable[[], None] | None, future: Future[Opened]) -> None:
-        """From the worker's thread: the rest is done by the document, if it still lives."""
-        document = self._document
-        if document is not None and not self._closed:
-            document.add_next_tick_callback(partial(self._take, future, key, then))
+        """From the worker's thread: the rest is done in the event loop.
+
+        The document is not touched here: a callback that another thread adds while the session is being made can get lost.
+        """
+        if self._post is not None:
+            self._post(partial(self._take_next, future, key, then))
+
+    def _take_next(self, future: Future[Opened], key: str, then: Callable[[], None] | None) -> None:
+        if self._document is not None and not self._closed:
+            self._document.add_next_tick_callback(partial(self._take, future, key, then))
 
     def _take(self, future: Future[Opened], key: str, then: Callable[[], None] | None) -> None:
         if self._closed or future is not self._wanted:
             return  # a later choice overtook this one
+        fault = future.exception()
+        if fault is not None:
+            _LOG.error("opening a program failed", exc_info=fault)
+            text = f"The explorer itself failed on this input ({type(fault).__name__}: {fault}). Please report it."
+            self.state.param.update(busy="", notice=Notice("error", text))
+            return
         opened = future.result()
         if opened.store is None:
             self.state.param.update(
@@ -217,7 +248,13 @@ def create_app(library: Library) -> Callable[[], pn.Template]:
         arguments = pn.state.location.search if pn.state.location is not None else ""
         cookies = pn.state.cookies or {}
         document = pn.state.curdoc
-        session = Session(library, document=document, query=arguments or "", dark=cookies.get("dtir_theme") == "dark")
+        session = Session(
+            library,
+            document=document,
+            post=IOLoop.current().add_callback,
+            query=arguments or "",
+            dark=cookies.get("dtir_theme") == "dark",
+        )
         if document is not None:
             pn.state.on_session_destroyed(lambda _: session.close())
         return session.page

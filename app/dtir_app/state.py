@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import param
 
 from dtir_app.filters import Filters
+from dtir_app.frames.outline import FIRST
 from dtir_app.scenes import Place, default_folding, first_place, home_of, scene
 from dtir_app.selection import NOTHING, Selection, task_of
 from dtir_app.store import Opened, Store
@@ -49,7 +50,7 @@ class State(param.Parameterized):
     descending = param.Boolean(False)
     table_page = param.Integer(0, bounds=(0, None))
 
-    outline = param.Dict(default={"0": 200}, doc="unfolded rows of the outline with the children to show")
+    outline = param.Dict(default={"0": FIRST}, doc="unfolded rows of the outline with the span of children to show")
     mesh_axes = param.ClassSelector(class_=frozenset, default=frozenset())
     mesh_columns = param.ClassSelector(class_=frozenset, default=None, allow_None=True)
     mesh_at = param.Dict(default={})
@@ -92,7 +93,7 @@ class State(param.Parameterized):
             "sort": "",
             "descending": False,
             "table_page": 0,
-            "outline": {"0": 200},
+            "outline": {"0": FIRST},
             "table": "diagnostics" if errors else "collectives" if communicates else "tasks",
             "mesh_axes": frozenset(),
             "mesh_columns": None,

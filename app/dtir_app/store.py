@@ -113,7 +113,10 @@ class TaskColumns:
 
 @dataclass(frozen=True, slots=True)
 class ValueColumns:
-    """One entry a value; `producer` is the task that makes it or -1, `local_bytes` NaN where it is not a number."""
+    """One entry a value; `producer` is the task that makes it or -1, `local_bytes` NaN where it is not a number.
+
+    The tasks that read a value are ``readers[reader_start[v]:reader_start[v + 1]]``.
+    """
 
     id: tuple[str, ...]
     name: tuple[str, ...]
@@ -123,12 +126,17 @@ class ValueColumns:
     role: tuple[str, ...]
     scope: Ints
     producer: Ints
-    consumer_count: Ints
+    reader_start: Ints
+    readers: Ints
     local_bytes: Floats
     worst: npt.NDArray[np.int8]
 
     def __len__(self) -> int:
         return len(self.id)
+
+    def readers_of(self, value: int) -> list[int]:
+        """Tasks that read a value, in program order."""
+        return self.readers[self.reader_start[value] : self.reader_start[value + 1]].tolist()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
-from dtir_app.layout import arrange, levels
+from dtir_app.layout import MAX_LANES, arrange, columns_of, levels
 from hypothesis import given
 
 from tests.app.strategies import Graph, graphs
@@ -61,3 +61,20 @@ def test_an_edge_against_the_order_does_not_count() -> None:
 def test_nothing_has_no_levels() -> None:
     empty = np.zeros(0, np.int32)
     assert arrange(0, empty, empty).level_count == 0
+
+
+@given(graphs())
+def test_full_levels_become_columns_and_edges_still_lead_to_the_right(graph: Graph) -> None:
+    count, source, destination = graph
+    made = columns_of(levels(count, source, destination), 3)
+    assert (made[source] < made[destination]).all()
+    counts = np.bincount(made)
+    assert counts.max() <= 3
+    assert counts.min() >= 1
+
+
+def test_a_thousand_independent_items_are_a_block_not_a_tower() -> None:
+    empty = np.zeros(0, np.int32)
+    made = arrange(1000, empty, empty)
+    assert made.level_count == 1000 // MAX_LANES
+    assert made.lane.max() == MAX_LANES - 1

@@ -97,3 +97,18 @@ def test_the_gallery_says_what_is_true(item: object) -> None:
     assert item.text.endswith(".")
     if item.name != "faults":
         assert opened.store.counts()["error"] == 0
+
+
+def test_only_files_of_the_served_folder_can_be_opened_by_name(tmp_path: Path) -> None:
+    folder = tmp_path / "served"
+    (folder / "inner").mkdir(parents=True)
+    (folder / ".hidden").mkdir()
+    outside = tmp_path / "secret.hlo"
+    outside.write_text("HloModule secret")
+    for name in ("b.yaml", "inner/a.yaml", ".hidden/c.yaml", ".d.yaml"):
+        (folder / name).write_bytes(example("faults").path.read_bytes())
+    (folder / "link.hlo").symlink_to(outside)
+    library = Library(folder=folder)
+    assert [entry.name for entry in library.entries("folder")] == ["b.yaml", "inner/a.yaml"]
+    assert library.entry("folder:../secret.hlo") is None
+    assert library.open("folder:inner/a.yaml").result().store is not None

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from dtir_app.frames.outline import CHILDREN, ROOT, outline_rows, reveal, tree
+from dtir_app.frames.outline import CHILDREN, FIRST, ROOT, outline_rows, reveal, tree, unfolded, widened
 from dtir_app.gallery import examples
 from dtir_app.selection import NOTHING, of_task
 
@@ -20,7 +20,7 @@ def test_any_task_can_be_revealed(name: str) -> None:
     for number in range(0, len(store.tasks), max(1, len(store.tasks) // 40)):
         if store.tasks.executions[number] == 0:
             continue  # nothing enters its region
-        rows = outline_rows(store, reveal(store, number), of_task(number))
+        rows = outline_rows(store, unfolded({}, reveal(store, number)), of_task(number))
         assert [row["label"] for row in rows if row["selected"]] == [store.tasks.name[number]]
 
 
@@ -36,7 +36,7 @@ def test_the_sums_of_the_root_are_those_of_the_list(name: str) -> None:
 def test_closed_rows_hide_what_is_in_them() -> None:
     store = store_of_example("transformer_train")
     assert len(outline_rows(store, {}, NOTHING)) == 1
-    rows = outline_rows(store, {ROOT: 10}, NOTHING)
+    rows = outline_rows(store, {ROOT: (0, 10)}, NOTHING)
     assert rows[0]["expanded"] is True
     assert rows[-1]["what"] == "more"
     assert len(rows) == 12
@@ -51,24 +51,24 @@ def named(paths: list[str]) -> object:
     return store_of(program(mesh, tasks=tasks, values=(), inputs=(), outputs=()))
 
 
-def labels(store: object, opened: dict[str, int]) -> list[str]:
+def labels(store: object, opened: dict[str, tuple[int, int]]) -> list[str]:
     return [str(row["label"]) for row in outline_rows(store, opened, NOTHING)]
 
 
 def test_what_all_names_begin_with_is_left_out_and_lone_scopes_are_joined() -> None:
     store = named(["jit(f)/layer0/attn/dot", "jit(f)/layer0/mlp/dot", "jit(f)/layer1/attn/dot"])
-    opened = {ROOT: CHILDREN, f"{ROOT}>g1": CHILDREN}
+    opened = {ROOT: FIRST, f"{ROOT}>g1": FIRST}
     assert labels(store, opened) == ["demo", "layer0", "attn", "mlp", "layer1/attn"]
 
 
 def test_scopes_stand_before_single_tasks() -> None:
     store = named(["a", "f/x/op", "b", "f/y/op"])
-    assert labels(store, {ROOT: CHILDREN}) == ["demo", "f", "t0", "t2"]
+    assert labels(store, {ROOT: FIRST}) == ["demo", "f", "t0", "t2"]
 
 
 def test_filters_leave_out_with_a_count() -> None:
     store = store_of_example("faults")
-    rows = outline_rows(store, {ROOT: CHILDREN}, NOTHING, frozenset({4, 7}))
+    rows = outline_rows(store, {ROOT: FIRST}, NOTHING, frozenset({4, 7}))
     assert [row["label"] for row in rows[1:]] == ["sum_tp", "gather_act", "6 entries hidden by the filters"]
 
 
@@ -85,7 +85,7 @@ def test_a_region_entered_twice_has_two_rows() -> None:
             regions=(body,),
         )
     )
-    opened = {ROOT: CHILDREN, f"{ROOT}>t0": CHILDREN, f"{ROOT}>t1": CHILDREN, f"{ROOT}>t1>s1": CHILDREN}
+    opened = {ROOT: FIRST, f"{ROOT}>t0": FIRST, f"{ROOT}>t1": FIRST, f"{ROOT}>t1>s1": FIRST}
     rows = outline_rows(store, opened, NOTHING)
     assert [row["label"] for row in rows] == ["demo", "a", "body", "b", "body", "inner"]
     assert len({row["key"] for row in rows}) == len(rows)
@@ -95,9 +95,25 @@ def test_regions_that_enter_each_other_end() -> None:
     mesh = mesh_of(tp=2)
     a = region("a", mesh, (call("again", mesh, "a"),))
     store = store_of(program(mesh, tasks=(call("in", mesh, "a"),), values=(), inputs=(), outputs=(), regions=(a,)))
-    opened = {ROOT: 200}
+    opened = {ROOT: FIRST}
     for _ in range(100):
         rows = outline_rows(store, opened, NOTHING)
-        opened |= {str(row["key"]): 200 for row in rows if row["expanded"] is False}
+        opened |= {str(row["key"]): FIRST for row in rows if row["expanded"] is False}
     assert len(rows) < 100
     assert np.isnan(store.tasks.executions[1])
+
+
+def test_a_long_row_shows_the_surroundings_of_what_is_revealed() -> None:
+    mesh = mesh_of(tp=2)
+    tasks = tuple(task(f"t{number}", mesh, LocalCompute()) for number in range(5000))
+    store = store_of(program(mesh, tasks=tasks, values=(), inputs=(), outputs=()))
+    opened = unfolded({ROOT: FIRST}, reveal(store, 3000))
+    rows = outline_rows(store, opened, of_task(3000))
+    assert len(rows) == CHILDREN + 3
+    assert (rows[1]["label"], rows[-1]["label"]) == ("… 2,900 before: show", "… 1,900 more: show")
+    assert [row["label"] for row in rows if row["selected"]] == ["t3000"]
+    assert unfolded(opened, reveal(store, 3001)) == opened
+    more = outline_rows(store, widened(opened, ROOT, str(rows[1]["way"])), NOTHING)
+    assert more[1]["label"] == "… 1,900 before: show"
+    assert outline_rows(store, widened(opened, ROOT, "after"), NOTHING)[-1]["label"] == "… 900 more: show"
+    assert widened(opened, "no such row", "after") == opened

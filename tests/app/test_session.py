@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import gc
 import json
+import queue
+import threading
 import weakref
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from dtir_app.actions import HANDLERS
@@ -15,6 +18,7 @@ from dtir_app.selection import NOTHING, of_task, of_value
 from dtir_app.session import Session
 from dtir_app.state import VIEWS
 
+from dtir.importers import load_path
 from tests.app.build import example
 
 
@@ -263,6 +267,17 @@ def test_a_bad_address_is_told_and_something_is_shown(query: str, told: str) -> 
     assert page.shown("notice") == {}
 
 
+def test_a_file_of_the_served_folder_is_opened_by_its_name(tmp_path: Path) -> None:
+    (tmp_path / "own.yaml").write_bytes(example("faults").path.read_bytes())
+    library = Library((), examples(), folder=tmp_path)
+    for key in ("folder:own.yaml", library.first):
+        library.open(key).result()
+    session = Session(library, query="?f=own.yaml&v=mesh")
+    assert (session.state.program_key, session.state.view) == ("folder:own.yaml", "mesh")
+    other = Session(library, query="?f=../own.yaml")
+    assert "there is no file '../own.yaml'" in other.state.notice.text
+
+
 def test_the_beginning_of_a_digest_is_enough() -> None:
     assert Page("ulysses", query=f"?p={example('ulysses').digest[:8]}").state.program_key == "gallery:ulysses"
 
@@ -404,3 +419,86 @@ def test_a_dropped_file_that_is_no_program_is_told_and_the_open_one_stays(page: 
     assert notice["text"] == "bad.txt could not be opened."
     assert notice["lines"]
     assert page.shown("topbar")["name"] == "parallel_mlp_with_faults"
+
+
+class Ticks:
+    """Stands for a document; says which thread asked for a tick."""
+
+    def __init__(self) -> None:
+        self.waiting: list[Callable[[], None]] = []
+        self.threads: set[str] = set()
+
+    def add_next_tick_callback(self, callback: Callable[[], None]) -> None:
+        self.threads.add(threading.current_thread().name)
+        self.waiting.append(callback)
+
+    def tick(self) -> None:
+        waiting, self.waiting = self.waiting, []
+        for callback in waiting:
+            callback()
+
+
+class Slow:
+    """A session whose program is being read until `finish`."""
+
+    def __init__(self, outcome: Callable[[Path], object] = load_path) -> None:
+        self.go = threading.Event()
+        self.posted: queue.Queue[Callable[[], object]] = queue.Queue()
+        self.document = Ticks()
+
+        def read(path: Path) -> object:
+            assert self.go.wait(30)
+            return outcome(path)
+
+        self.library = Library([example("faults").path], [example("ulysses")], read_path=read)
+        self.session = Session(self.library, document=self.document, post=self.posted.put)
+
+    def finish(self) -> None:
+        self.go.set()
+        self.posted.get(timeout=30)()
+        self.document.tick()
+
+    @property
+    def state(self) -> object:
+        return self.session.state
+
+
+def test_what_takes_long_is_said_and_then_shown() -> None:
+    slow = Slow()
+    assert slow.state.busy == "Reading parallel_mlp_faults.dtir.yaml …"
+    assert slow.state.store is None
+    slow.finish()
+    assert slow.state.busy == ""
+    assert slow.state.store is not None
+    # A worker never touches the document: what it adds while a session is being made can get lost.
+    assert slow.document.threads == {"MainThread"}
+
+
+def test_a_page_that_was_closed_meanwhile_is_left_alone() -> None:
+    slow = Slow()
+    slow.session.close()
+    slow.finish()
+    assert slow.document.waiting == []
+    assert slow.state.store is None
+
+
+def test_a_later_choice_overtakes_an_earlier_one() -> None:
+    slow = Slow()
+    slow.session._heard("open-program", {"key": "gallery:ulysses"})
+    slow.go.set()
+    for _ in range(2):
+        slow.posted.get(timeout=30)()
+    slow.document.tick()
+    slow.document.tick()
+    assert slow.state.program_key == "gallery:ulysses"
+
+
+def test_a_fault_of_our_own_is_said_and_the_page_lives(caplog: pytest.LogCaptureFixture) -> None:
+    def fail(path: Path) -> object:
+        raise ZeroDivisionError(path.name)
+
+    slow = Slow(fail)
+    slow.finish()
+    assert slow.state.busy == ""
+    assert "ZeroDivisionError" in slow.state.notice.text
+    assert "opening a program failed" in caplog.text

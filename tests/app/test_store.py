@@ -48,6 +48,16 @@ def test_edges_stay_in_their_scope_and_follow_the_values(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_readers_are_the_tasks_that_name_a_value(name: str) -> None:
+    store = store_of_example(name)
+    for value in range(0, len(store.values), 3):
+        scope = store.scopes[store.values.scope[value]]
+        wanted = store.value_records[value].id
+        span = range(scope.first_task, scope.last_task)
+        assert store.values.readers_of(value) == [row for row in span if wanted in store.task_records[row].inputs]
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_scopes_cover_all_tasks_and_values_once(name: str) -> None:
     store = store_of_example(name)
     assert [scope.first_task for scope in store.scopes[1:]] == [scope.last_task for scope in store.scopes[:-1]]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dtir_app.frames.outline import reveal
+from dtir_app.frames.outline import reveal, unfolded
 from dtir_app.frames.tables import page_of, row_of, sorted_rows
 from dtir_app.refresh import Painter
 from dtir_app.scenes import Place, valid_place
@@ -46,9 +46,7 @@ class Context:
         changes = state.selection_fields(selection, camera=camera) | self._table_fields(selection) | more
         task = task_of(store, selection)
         if task >= 0:
-            opened = state.outline
-            wider = {key: max(count, opened.get(key, 0)) for key, count in reveal(store, task).items()}
-            changes["outline"] = {**opened, **wider}
+            changes["outline"] = unfolded(state.outline, reveal(store, task))
         changes.setdefault("finding", self._finding_of(selection))
         state.param.update(**changes)
 

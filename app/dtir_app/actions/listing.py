@@ -8,7 +8,7 @@ from dtir_app.actions.context import Context, Message, whole
 from dtir_app.actions.selecting import finding
 from dtir_app.filters import Filters
 from dtir_app.frames.export import table_csv, table_json
-from dtir_app.frames.outline import CHILDREN
+from dtir_app.frames.outline import FIRST, widened
 from dtir_app.frames.table_columns import TABLES
 from dtir_app.frames.tables import page_of, row_of, sorted_rows
 from dtir_app.selection import NOTHING
@@ -126,16 +126,13 @@ def outline_toggle(context: Context, message: Message) -> None:
     if key in opened:
         del opened[key]
     elif len(key) < 4000:
-        opened[key] = CHILDREN
+        opened[key] = FIRST
     context.state.outline = opened
 
 
 def outline_more(context: Context, message: Message) -> None:
     """Show more of a long row of the outline."""
-    key = str(message.get("key", ""))
-    opened = context.state.outline
-    if key in opened:
-        context.state.outline = {**opened, key: opened[key] + 5 * CHILDREN}
+    context.state.outline = widened(context.state.outline, str(message.get("key", "")), str(message.get("way", "")))
 
 
 def file_name(text: str) -> str:

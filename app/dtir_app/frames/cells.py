@@ -191,4 +191,4 @@ def role_cell(store: Store, index: int) -> str:
 
 def users_cell(store: Store, index: int) -> str:
     """Number of tasks that read a value."""
-    return count_text(int(store.values.consumer_count[index]))
+    return count_text(len(store.values.readers_of(index)))

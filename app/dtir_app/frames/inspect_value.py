@@ -31,7 +31,7 @@ def inspect_value(store: Store, index: int) -> dict[str, object]:
     ]
     if record.scale.numerator != record.scale.denominator:
         layout.append(row("scale", f"× {record.scale.numerator}/{record.scale.denominator}", mono=True))
-    made, users = int(store.values.producer[index]), users_of(store, index)
+    made, users = int(store.values.producer[index]), store.values.readers_of(index)
     flow: list[Row] = [
         row("made by", "" if made >= 0 else "an input", links=[task_link(store, made)] if made >= 0 else ())
     ]
@@ -77,13 +77,6 @@ def inspect_value(store: Store, index: int) -> dict[str, object]:
         "sections": [item for item in sections if item["rows"]],
         "enter": [],
     }
-
-
-def users_of(store: Store, value: int) -> list[int]:
-    """Tasks of the value's scope that read it, in program order."""
-    scope = store.scopes[int(store.values.scope[value])]
-    wanted = store.value_records[value].id
-    return [index for index in range(scope.first_task, scope.last_task) if wanted in store.task_records[index].inputs]
 
 
 def inspect_program(store: Store) -> dict[str, object]:

@@ -17,15 +17,21 @@ ROOT = "0"
 CHILDREN = 200
 """Children shown of one row until more are asked for."""
 
+Span = tuple[int, int]
+"""The first child shown and the one after the last."""
+
+FIRST: Span = (0, CHILDREN)
+
 MAX_DEPTH = 40
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Group:
     """A node of a scope's tree of names: its label, what stands in it, and sums over everything below."""
 
     label: str
     number: int = 0
+    parent: int = -1
     groups: dict[str, Group] = field(default_factory=dict)
     members: list[Group | int] = field(default_factory=list)
     tasks: int = 0
@@ -77,6 +83,9 @@ def _tree(store: Store, scope: int) -> tuple[Group, list[Group]]:
             node.label, node.members, node.groups = f"{node.label}/{only.label}", only.members, only.groups
         node.number = len(nodes)
         nodes.append(node)
+        for item in node.members:
+            if isinstance(item, Group):
+                item.parent = node.number
         # Scopes before single tasks, each in program order: a list of constants must not push the structure out of sight.
         node.members.sort(key=lambda item: isinstance(item, int))
         stack.extend(item for item in reversed(node.members) if isinstance(item, Group))
@@ -84,13 +93,13 @@ def _tree(store: Store, scope: int) -> tuple[Group, list[Group]]:
 
 
 def outline_rows(
-    store: Store, opened: Mapping[str, int], selection: Selection, shown: frozenset[int] | None = None
+    store: Store, opened: Mapping[str, Span], selection: Selection, shown: frozenset[int] | None = None
 ) -> list[dict[str, object]]:
     """The rows of the unfolded part of the outline.
 
     Args:
         store: the program.
-        opened: the rows that are unfolded, each with the number of children to show.
+        opened: the rows that are unfolded, each with the span of its children to show.
         selection: what to mark.
         shown: tasks that the filters keep; None keeps all. Groups without such a task are left out, with the count said.
     """
@@ -122,6 +131,7 @@ def _row(key: str, depth: int, label: str, what: str, **more: object) -> dict[st
         "worst": "",
         "expanded": None,
         "scope": -1,
+        "way": "",
     }
     return made | more
 
@@ -134,7 +144,7 @@ def _severity(worst: int) -> str:
     return SEVERITIES[worst] if worst < len(SEVERITIES) else ""
 
 
-def _scope_row(store: Store, scope: int, key: str, depth: int, opened: Mapping[str, int]) -> dict[str, object]:
+def _scope_row(store: Store, scope: int, key: str, depth: int, opened: Mapping[str, Span]) -> dict[str, object]:
     root, _ = tree(store, scope)
     span = store.scopes[scope]
     return _row(
@@ -149,7 +159,7 @@ def _scope_row(store: Store, scope: int, key: str, depth: int, opened: Mapping[s
     )
 
 
-def _group_row(group: Group, key: str, depth: int, opened: Mapping[str, int]) -> dict[str, object]:
+def _group_row(group: Group, key: str, depth: int, opened: Mapping[str, Span]) -> dict[str, object]:
     return _row(
         key,
         depth,
@@ -161,7 +171,7 @@ def _group_row(group: Group, key: str, depth: int, opened: Mapping[str, int]) ->
     )
 
 
-def _task_row(store: Store, index: int, key: str, depth: int, opened: Mapping[str, int]) -> dict[str, object]:
+def _task_row(store: Store, index: int, key: str, depth: int, opened: Mapping[str, Span]) -> dict[str, object]:
     kind = KINDS[store.tasks.kind[index]]
     enters = index in store.tasks.entered and depth < MAX_DEPTH
     return _row(
@@ -178,7 +188,7 @@ def _task_row(store: Store, index: int, key: str, depth: int, opened: Mapping[st
 
 
 def _children(
-    store: Store, parent: dict[str, object], opened: Mapping[str, int], shown: frozenset[int] | None
+    store: Store, parent: dict[str, object], opened: Mapping[str, Span], shown: frozenset[int] | None
 ) -> Iterator[dict[str, object]]:
     key, depth = str(parent["key"]), int(str(parent["depth"])) + 1
     last = key.rsplit(">", 1)[-1]
@@ -193,14 +203,19 @@ def _children(
         members = kept
     else:
         hidden = 0
-    limit = opened.get(key, CHILDREN)
-    for item in members[:limit]:
+    first, last = opened.get(key, FIRST)
+    first = min(first, max(0, len(members) - 1)) if members else 0
+    if first:
+        yield _row(f"{key}>before", depth, f"… {count_text(first)} before: show", "more", select=key, way="before")
+    for item in members[first:last]:
         if isinstance(item, Group):
             yield _group_row(item, f"{key}>g{item.number}", depth, opened)
         else:
             yield _task_row(store, item, f"{key}>t{item}", depth, opened)
-    if len(members) > limit:
-        yield _row(f"{key}>more", depth, f"… {count_text(len(members) - limit)} more: show", "more", select=key)
+    if len(members) > last:
+        yield _row(
+            f"{key}>more", depth, f"… {count_text(len(members) - last)} more: show", "more", select=key, way="after"
+        )
     if hidden:
         yield _row(f"{key}>hidden", depth, f"{plural(hidden, 'entry', 'entries')} hidden by the filters", "hidden")
 
@@ -219,36 +234,66 @@ def _members(store: Store, key: str) -> list[Group | int]:
 
 
 def reveal(store: Store, task: int) -> dict[str, int]:
-    """The rows to unfold, with the children to show of each, so that a task is among the rows."""
+    """The rows to unfold so that a task is among the rows, each with the position of the child that leads to it."""
     chain = [task]
     seen: set[int] = set()
     while (scope := int(store.tasks.scope[chain[0]])) and scope not in seen and store.scopes[scope].callers:
         seen.add(scope)
         chain.insert(0, store.scopes[scope].callers[0])
-    opened: dict[str, int] = {}
+    way: dict[str, int] = {}
     key = ROOT
     for position, index in enumerate(chain):
         if position:
-            opened[key] = CHILDREN
+            way[key] = 0
             key = f"{key}>s{int(store.tasks.scope[index])}"
-        key = _open_way(store, key, index, opened)
-    return opened
+        key = _way_down(store, key, index, way)
+    return way
 
 
-def _open_way(store: Store, key: str, task: int, opened: dict[str, int]) -> str:
-    """Unfold from a scope's row down to a task; the key of the task's row."""
-    root, _ = tree(store, int(store.tasks.scope[task]))
-    node = root
-    while True:
-        position = next((number for number, item in enumerate(node.members) if item == task or _holds(item, task)), -1)
-        if position < 0:
-            return key
-        opened[key] = max(CHILDREN, -(-(position + 1) // CHILDREN) * CHILDREN)
-        found = node.members[position]
-        if not isinstance(found, Group):
-            return f"{key}>t{task}"
-        key, node = f"{key}>g{found.number}", found
+def _way_down(store: Store, key: str, task: int, way: dict[str, int]) -> str:
+    """From a scope's row down to a task; the key of the task's row."""
+    scope = int(store.tasks.scope[task])
+    node, nodes = tree(store, scope)
+    homes = _homes(store, scope)
+    groups = [homes[task]]
+    while groups[0] != node.number:
+        groups.insert(0, nodes[groups[0]].parent)
+    for number in groups[1:]:
+        way[key] = node.members.index(nodes[number])
+        key, node = f"{key}>g{number}", nodes[number]
+    way[key] = node.members.index(task)
+    return f"{key}>t{task}"
 
 
-def _holds(item: Group | int, task: int) -> bool:
-    return isinstance(item, Group) and any(member == task or _holds(member, task) for member in item.members)
+def _homes(store: Store, scope: int) -> dict[int, int]:
+    """The group that holds each task of a scope; made once a program."""
+    key = ("homes", scope)
+    if key not in store.memo:
+        nodes = tree(store, scope)[1]
+        store.memo[key] = {item: node.number for node in nodes for item in node.members if isinstance(item, int)}
+    return store.memo[key]  # type: ignore[return-value]
+
+
+def unfolded(opened: Mapping[str, Span], way: Mapping[str, int]) -> dict[str, Span]:
+    """The unfolded rows with a way added; of a long row only the surroundings of the child are shown.
+
+    >>> unfolded({"0": (0, 200)}, {"0": 5000})
+    {'0': (4900, 5100)}
+    """
+    made = dict(opened)
+    for key, position in way.items():
+        first, last = made.get(key, FIRST)
+        if not first <= position < last:
+            first = max(0, position - CHILDREN // 2)
+            last = first + CHILDREN
+        made[key] = (first, last)
+    return made
+
+
+def widened(opened: Mapping[str, Span], key: str, way: str) -> dict[str, Span]:
+    """The unfolded rows with more children of one, before or after those shown."""
+    if key not in opened:
+        return dict(opened)
+    first, last = opened[key]
+    step = 5 * CHILDREN
+    return {**opened, key: (max(0, first - step), last) if way == "before" else (first, last + step)}

@@ -86,7 +86,7 @@ def _rank_count(store: Store, row: int) -> object:
 
 
 def _user_count(store: Store, row: int) -> object:
-    return int(store.values.consumer_count[row])
+    return len(store.values.readers_of(row))
 
 
 _POSITION = "position in the program"
@@ -168,7 +168,15 @@ TENSOR_COLUMNS = (
         "bytes of the largest shard on one rank",
     ),
     Column("producer", "Made by", "mono", cells.producer_cell, _values("producer")),
-    Column("users", "Users", "number", cells.users_cell, _values("consumer_count"), _user_count, "tasks that read it"),
+    Column(
+        "users",
+        "Users",
+        "number",
+        cells.users_cell,
+        lambda s: np.diff(s.values.reader_start),
+        _user_count,
+        "tasks that read it",
+    ),
     Column("region", "Region", "mono", cells.value_region_cell, _values("scope")),
 )
 

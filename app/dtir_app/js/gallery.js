@@ -11,7 +11,7 @@ export function render({model, el}) {
       h('div', {class: 'gallery-head'}, h('h1', {}, 'Open a program'), h('p', {class: 'muted'}, data.lead ?? ''),
         data.busy ? h('p', {class: 'busy', role: 'status', 'data-testid': 'gallery-busy'}, h('span', {class: 'spinner', 'aria-hidden': 'true'}), data.busy) : null,
         data.closable ? button('Close', () => send('close-gallery'), {class: 'icon-button', 'data-testid': 'gallery-close'}, icon('close')) : null),
-      ...[group('Opened here', data.files), group('Gallery', data.programs)].filter(Boolean).flat());
+      ...[group('Opened here', data.files), group('Folder', data.folder), group('Gallery', data.programs)].filter(Boolean).flat());
   });
   return element(root, el);
 }

@@ -29,7 +29,7 @@ export function render({model, el}) {
     h('span', {class: `tree-label${row.what === 'task' ? ' mono' : ''}`}, row.label),
     row.note ? h('span', {class: 'tree-note'}, row.note) : null, sign(row.worst));
   const act = (row, twist) => {
-    if (row.what === 'more') send('outline-more', {key: row.select});
+    if (row.what === 'more') send('outline-more', {key: row.select, way: row.way});
     else if (row.select && !twist) send('select', {key: row.select});
     else if (row.expanded !== null) send('outline-toggle', {key: row.key});
     else if (row.select) send('select', {key: row.select});

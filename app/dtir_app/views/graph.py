@@ -78,7 +78,13 @@ class GraphView:
     def _wire(self) -> None:
         made = self.figure
         ranges = {"fig": made, "xr": made.x_range, "yr": made.y_range}
-        texts = {"source": self.nodes, "code": self._code, "label": self._label, "detail": self._detail}
+        texts = {
+            "source": self.nodes,
+            "code": self._code,
+            "label": self._label,
+            "detail": self._detail,
+            "mark": self._mark,
+        }
         labels = CustomJS(args={**ranges, **texts, "half_width": HALF_WIDTH, "half_height": HALF_HEIGHT}, code=LABELS)
         made.x_range.js_on_change("start", labels)
         made.y_range.js_on_change("start", labels)

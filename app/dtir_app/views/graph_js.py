@@ -12,6 +12,8 @@ const show = width > 24 && height > 10, two = height > 26, full = width > 46;
 const key = [source.tags[0], show, two, full, show ? Math.round(width) : 0].join();
 if (source._label_key === key) return;
 source._label_key = key;
+// Signs of findings shrink with the items, so that many of them do not cover a picture seen from afar.
+mark.glyph.size = {value: Math.max(3, Math.min(13, height * 0.8))};
 code.visible = show;
 label.visible = show && full;
 detail.visible = show && full && two;
