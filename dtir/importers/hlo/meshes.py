@@ -14,7 +14,7 @@ from math import prod
 
 from dtir.importers.hlo.lexing import HloSyntaxError, balanced_end, skip_space, unescape
 
-MAX_RANKS = 1_048_576
+MAX_RANKS = 131_072
 """Largest number of ranks that is ever expanded into a list; more is a diagnostic, not memory."""
 
 MAX_AXES = 256

@@ -100,7 +100,7 @@ def test_faults(text: str, code: str) -> None:
 def test_a_number_in_the_text_costs_no_memory(text: str) -> None:
     groups = parse_groups(text)
     assert groups.size() == 2_000_000_000
-    with pytest.raises(HloSyntaxError, match="more than the 1048576"):
+    with pytest.raises(HloSyntaxError, match="more than the 131072"):
         expand(groups)
 
 
@@ -143,9 +143,9 @@ def test_no_group_is_everybody_of_a_kind() -> None:
 
 
 def test_too_many_ranks_to_list() -> None:
-    with pytest.raises(HloSyntaxError, match="more than the 1048576"):
+    with pytest.raises(HloSyntaxError, match="more than the 131072"):
         rank_groups(((0, 1),), GroupMode.REPLICAS, Devices(2, 2_000_000_000))
-    with pytest.raises(HloSyntaxError, match="more than the 1048576"):
+    with pytest.raises(HloSyntaxError, match="more than the 131072"):
         rank_pairs(((0, 1),), GroupMode.REPLICAS, Devices(2, 2_000_000_000))
 
 

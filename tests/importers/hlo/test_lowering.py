@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from dtir.importers.hlo import import_hlo
+from dtir.importers.hlo.meshes import MAX_RANKS
 from dtir.ir.collectives import (
     AllGather,
     AllReduce,
@@ -811,7 +812,7 @@ def test_lists_of_too_many_ranks_are_refused(line: str) -> None:
 
 
 def test_many_short_texts_of_many_ranks_are_refused() -> None:
-    ranks = 1_048_576
+    ranks = MAX_RANKS
     lines = "".join(
         f"a{bit} = f32[4] all-reduce(p), replica_groups=[{ranks >> bit},{1 << bit}]<=[{ranks}], {GLOBAL_IDS}, to_apply=add\n"
         for bit in range(1, 10)

@@ -129,7 +129,7 @@ def test_faults(text: str, code: str) -> None:
 def test_a_number_in_the_text_costs_no_memory() -> None:
     sharding = parse_sharding("{devices=[2000000000]<=[2000000000]}")
     assert isinstance(sharding, Tiled)
-    with pytest.raises(HloSyntaxError, match="more than the 1048576"):
+    with pytest.raises(HloSyntaxError, match="more than the 131072"):
         sharding.devices()
 
 
