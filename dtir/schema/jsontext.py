@@ -126,7 +126,7 @@ def _loads(text: str) -> Any:
         return json.loads(text, object_pairs_hook=_refuse_duplicates, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
         raise SerializationError(
-            INVALID_JSON, hint=f"{error.msg} at line {error.lineno}, column {error.colno}"
+            INVALID_JSON, hint=f"{error.msg.removesuffix(' at')} at line {error.lineno}, column {error.colno}"
         ) from error
     except SerializationError:
         raise
