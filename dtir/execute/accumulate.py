@@ -20,8 +20,11 @@ from dtir.ir.reductions import ReductionKind
 BLOCK_ELEMENTS = 32_768
 """Elements that are folded together: 128 KiB of float32 stay in the second-level cache."""
 
-LARGE_BYTES = 1 << 18
-"""Slabs beyond this are folded block by block."""
+ROW_BYTES = 1 << 16
+"""Rows up to this are left to numpy's own reduction, which then costs one call."""
+
+LARGE_BYTES = 1 << 25
+"""Slabs beyond this are folded block by block: the running total would fall out of the cache between two rows."""
 
 PAIRWISE_FROM = 8
 """numpy adds a single column of so many rows pairwise, not from the left."""
@@ -82,12 +85,14 @@ def left_fold(xp: Any, parts: Array, kind: ReductionKind) -> Array:
 
 def _fold(xp: Any, flat: Array, function: Any, work: np.dtype[Any]) -> Array:
     members, length = flat.shape
-    if flat.dtype == work and flat.nbytes <= LARGE_BYTES and not (length == 1 and members >= PAIRWISE_FROM):
+    as_is = flat.dtype == work
+    if as_is and flat.nbytes <= members * ROW_BYTES and not (length == 1 and members >= PAIRWISE_FROM):
         contiguous = flat if flat.flags.c_contiguous else xp.ascontiguousarray(flat)
         return function.reduce(contiguous, axis=0, dtype=work)
     total = xp.empty(length, work)
-    for start in range(0, length, BLOCK_ELEMENTS):
-        stop = min(start + BLOCK_ELEMENTS, length)
+    block = max(1, length) if as_is and flat.nbytes <= LARGE_BYTES else BLOCK_ELEMENTS
+    for start in range(0, length, block):
+        stop = min(start + block, length)
         part = total[start:stop]
         function(_lifted(flat[0, start:stop], work), _lifted(flat[1, start:stop], work), out=part)
         for member in range(2, members):

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dtir.execute import accumulate
 from dtir.execute.accumulate import BLOCK_ELEMENTS, ReductionError, error_bound, gamma, left_fold
 from dtir.execute.dtypes import numpy_dtype
 from dtir.ir import ReductionKind
@@ -36,8 +37,13 @@ def test_sums_are_folded_from_the_left(members: int, shape: tuple[int, ...], dty
 
 @pytest.mark.parametrize("extra", [-1, 0, 1, 7])
 @pytest.mark.parametrize("blocks", [1, 2, 3])
-def test_blocks_meet_without_a_seam(extra: int, blocks: int) -> None:
-    parts = random(5, (blocks * BLOCK_ELEMENTS + extra,), "f32")
+@pytest.mark.parametrize("dtype", ["f32", "bf16"])
+@pytest.mark.parametrize("large", [0, accumulate.LARGE_BYTES])
+def test_blocks_meet_without_a_seam(
+    extra: int, blocks: int, dtype: str, large: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(accumulate, "LARGE_BYTES", large)
+    parts = random(5, (blocks * BLOCK_ELEMENTS + extra,), dtype)
     assert left_fold(np, parts, ReductionKind.SUM).tobytes() == by_hand(parts, np.float32).tobytes()
 
 
