@@ -144,14 +144,15 @@ class Watchdog:
         self._step = -1
         self._done = 0
         self._ended = threading.Event()
-        self._bell, self._rung = socket.socketpair()
         self._handlers: dict[int, Any] = {}
-        self._thread = threading.Thread(target=self._watch, name="dtir-watchdog", daemon=True)
+        self._thread: threading.Thread | None = None
 
     def start(self) -> None:
         """Begin to look."""
         self._write(Doing.COMPUTING, -1)
-        self._take_signals()
+        bell, rung = socket.socketpair()
+        self._take_signals(bell)
+        self._thread = threading.Thread(target=self._watch, args=(bell, rung), name="dtir-watchdog", daemon=True)
         self._thread.start()
 
     def finish(self, failed: bool = False) -> None:
@@ -159,6 +160,8 @@ class Watchdog:
         self._ended.set()
         self._write(Doing.FAILED if failed else Doing.FINISHED, -1)
         self._give_signals_back()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join()  # it looks often, and closes what it listens to
 
     # -- what the main thread says --------------------------------------------------------------------------------------
 
@@ -186,22 +189,26 @@ class Watchdog:
 
     # -- the thread -----------------------------------------------------------------------------------------------------
 
-    def _watch(self) -> None:
+    def _watch(self, bell: socket.socket, rung: socket.socket) -> None:
         glance = min(GLANCE_S, self._limit_s / 4)
-        while not self._ended.is_set():
-            why = Why.STOPPED if self._is_signalled(glance) else self.look(time.perf_counter_ns())
-            if why is not None and not self._ended.is_set():
-                row = self._board.read(self._process)
-                try:
-                    self._report(Stall(why, row.step, row.group, row.seconds()))
-                finally:
-                    os._exit(EXIT_STATUS[why])
+        with bell, rung:
+            while not self._ended.is_set():
+                why = Why.STOPPED if _is_signalled(rung, glance) else self.look(time.perf_counter_ns())
+                if why is not None and not self._ended.is_set():
+                    self._end(why)
 
-    def _take_signals(self) -> None:
+    def _end(self, why: Why) -> None:
+        row = self._board.read(self._process)
+        try:
+            self._report(Stall(why, row.step, row.group, row.seconds()))
+        finally:
+            os._exit(EXIT_STATUS[why])
+
+    def _take_signals(self, bell: socket.socket) -> None:
         if threading.current_thread() is not threading.main_thread():
             return  # only the main thread may; then signals do what they did before
-        self._bell.setblocking(False)
-        signal.set_wakeup_fd(self._bell.fileno(), warn_on_full_buffer=False)
+        bell.setblocking(False)
+        signal.set_wakeup_fd(bell.fileno(), warn_on_full_buffer=False)
         self._handlers = {number: signal.signal(number, _nothing) for number in _SIGNALS}
 
     def _give_signals_back(self) -> None:
@@ -210,11 +217,6 @@ class Watchdog:
             for number, handler in self._handlers.items():
                 signal.signal(number, handler)
             self._handlers = {}
-
-    def _is_signalled(self, seconds: float) -> bool:
-        """Wait a little for a signal."""
-        readable, _, _ = select.select([self._rung], [], [], seconds)
-        return bool(readable) and any(number in _SIGNALS for number in self._rung.recv(64))
 
     def look(self, now_ns: int) -> Why | None:
         """Whether there is a reason to end the process at a time."""
@@ -238,6 +240,12 @@ class Watchdog:
 
     def _is_abandoned(self) -> bool:
         return os.getppid() != self._parent or (self._launcher != 0 and not is_alive(self._launcher))
+
+
+def _is_signalled(rung: socket.socket, seconds: float) -> bool:
+    """Wait a little for a signal."""
+    readable, _, _ = select.select([rung], [], [], seconds)
+    return bool(readable) and any(number in _SIGNALS for number in rung.recv(64))
 
 
 def _nothing(number: int, frame: object) -> None:
