@@ -25,7 +25,6 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from dtir.cost.work import FREE, Number, Typed, Work, unknown
-from dtir.ir.types import dtype_bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,17 +127,11 @@ def hlo_flops(use: HloUse) -> Flops | str:
 
 
 def _elements(arrays: Sequence[Typed]) -> Number:
-    return sum(math.prod(array.extents) for array in arrays)
-
-
-def array_bytes(array: Typed) -> Number:
-    """Bytes of a local array; types without a width (tokens) have none."""
-    bits = dtype_bits(array.dtype) or 0
-    return math.prod(array.extents) * bits / 8 if bits % 8 else math.prod(array.extents) * (bits // 8)
+    return sum([array.elements for array in arrays])
 
 
 def _all_bytes(arrays: Sequence[Typed]) -> Number:
-    return sum(array_bytes(array) for array in arrays)
+    return sum([array.size_bytes for array in arrays])
 
 
 def traffic(use: HloUse) -> Number:
@@ -283,7 +276,7 @@ def read_bytes(
         position: which operand it is.
         operand, results, operands: local arrays.
     """
-    whole = array_bytes(operand)
+    whole = operand.size_bytes
     if opcode in _TAKING and position == 0:
         return min(whole, _all_bytes(results[:1]))
     if opcode == "dynamic-update-slice" and position == 0:
@@ -296,7 +289,7 @@ def read_bytes(
 def written_bytes(opcode: str, result: Typed, operands: Sequence[Typed]) -> Number:
     """Bytes that the last operation of a fusion writes: an update in place writes the update."""
     if opcode == "dynamic-update-slice" and len(operands) > 1:
-        return min(array_bytes(result), array_bytes(operands[1]))
+        return min(result.size_bytes, operands[1].size_bytes)
     if opcode == "scatter":
-        return min(array_bytes(result), _all_bytes(operands[len(operands) // 2 + 1 :]))
-    return array_bytes(result)
+        return min(result.size_bytes, _all_bytes(operands[len(operands) // 2 + 1 :]))
+    return result.size_bytes

@@ -11,7 +11,7 @@ In this order:
 >>> from dtir.cost.presets import load_preset
 >>> price = Pricer(load_preset("h100-nvlink-ib")).collective(CollectiveKind.ALL_REDUCE, Spread((8, 4)), 1 << 26, "bf16")
 >>> price.model, price.algorithm, price.level
-('NCCL tuning model', 'ring/Simple', 'infiniband')
+('NCCL tuning model', 'ring/LL128', 'infiniband')
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from typing import Any
 from dtir.analysis.divisibility import bound
 from dtir.cost.hlo_work import FREE_OPS, HloUse, hlo_flops, hlo_work, read_bytes, written_bytes
 from dtir.cost.sizes import LocalSizes
-from dtir.cost.work import FREE, Number, Typed, Work, unknown
+from dtir.cost.work import FREE, Number, Typed, Work, typed, unknown
 from dtir.ir.ids import RegionId, ValueId
 from dtir.ir.program import DistributedTaskIR, Scope
 from dtir.ir.tasks import Call, Control, DistributedTask, LocalCompute, Loop, Region
@@ -57,6 +57,7 @@ class TaskWork:
         self._values: dict[int, dict[ValueId, DistributedValue]] = {}
         self._flops: dict[RegionId, tuple[Number, Number] | str] = {}
         self._begun: set[RegionId] = set()
+        self._known: dict[int, Typed] = {}
 
     def values_of(self, scope: Scope) -> Mapping[ValueId, DistributedValue]:
         """The values of a scope by id."""
@@ -65,16 +66,28 @@ class TaskWork:
             self._values[key] = {value.id: value for value in scope.values}
         return self._values[key]
 
-    def of(self, scope: Scope, task: DistributedTask, rank: int) -> Work:
-        """The work of a local task (or of a fusion) on one rank."""
+    def of(
+        self,
+        task: DistributedTask,
+        inputs: Sequence[DistributedValue],
+        outputs: Sequence[DistributedValue],
+        rank: int,
+    ) -> Work:
+        """The work of a local task (or of a fusion) on one rank.
+
+        Args:
+            task: the task.
+            inputs: its operands in operand order.
+            outputs: its results.
+            rank: the rank.
+        """
         stated = self._stated(task)
         if stated is not None:
             return stated
         if isinstance(task.body, Control):
             return FREE
-        values = self.values_of(scope)
-        operands = self._typed(task.operand_values, values, rank)
-        results = self._typed(task.outputs, values, rank)
+        operands = self._arrays(inputs, rank)
+        results = self._arrays(outputs, rank)
         if operands is None or results is None:
             return unknown("a size is symbolic: bind it (--bind)")
         if task.operation.dialect == HLO:
@@ -90,13 +103,22 @@ class TaskWork:
     def _typed(
         self, names: Sequence[ValueId], values: Mapping[ValueId, DistributedValue], rank: int
     ) -> tuple[Typed, ...] | None:
+        return self._arrays([values[name] for name in names], rank)
+
+    def _arrays(self, values: Sequence[DistributedValue], rank: int) -> tuple[Typed, ...] | None:
         found: list[Typed] = []
-        for name in names:
-            value = values[name]
-            shape = self._sizes.shape(value, rank)
-            if shape is None:
-                return None
-            found.append(Typed(shape, value.type.dtype))
+        for value in values:
+            key = id(value)
+            known = self._known.get(key)
+            if known is None:
+                shape = self._sizes.shape(value, rank)
+                if shape is None:
+                    return None
+                known = typed(shape, value.type.dtype)
+                if self._sizes.is_uniform(value):
+                    # By identity: the program keeps its values alive.
+                    self._known[key] = known
+            found.append(known)
         return tuple(found)
 
     # -- what the program states -----------------------------------------------------------------------------------------
@@ -131,7 +153,7 @@ class TaskWork:
         except OpError as error:
             return unknown(f"operation {task.operation}: {error}")
         arrays = (*operands, *results)
-        moved = sum(self._sizes.elements_bytes(item.extents, item.dtype) or 0 for item in arrays)
+        moved = sum([item.size_bytes for item in arrays])
         dtype = arrays[0].dtype if arrays else "f32"
         return Work(flops if matrix else 0, 0 if matrix else flops, moved, dtype, f"operator {task.operation}")
 
@@ -209,7 +231,7 @@ class TaskWork:
         """Bytes that a fusion reads of an operand: the sum over its uses, at most all of it."""
         values = self.values_of(region)
         views = {region.inputs[position]}
-        whole = self._sizes.elements_bytes(operand.extents, operand.dtype) or 0
+        whole = operand.size_bytes
         total: Number = 0
         for task in region.tasks:  # in order, so that a view is known before its uses
             names = task.operand_values
@@ -218,12 +240,12 @@ class TaskWork:
             if task.operation.name in _PASS_THROUGH:
                 views.update(task.outputs)
                 continue
-            typed, results = self._typed(names, values, rank), self._typed(task.outputs, values, rank)
-            if typed is None or results is None:
+            arrays, results = self._typed(names, values, rank), self._typed(task.outputs, values, rank)
+            if arrays is None or results is None:
                 return whole
             for place, name in enumerate(names):
                 if name in views:
-                    total += read_bytes(task.operation.name, place, typed[place], results, typed)
+                    total += read_bytes(task.operation.name, place, arrays[place], results, arrays)
             if total >= whole:
                 return whole
         return whole if views.intersection(region.outputs) else min(whole, total)
@@ -238,11 +260,9 @@ class TaskWork:
             if task.operation.name in _PASS_THROUGH and task.operand_values:
                 wanted = task.operand_values[0]
                 continue
-            typed = self._typed(task.operand_values, values, rank)
-            return self._sizes.elements_bytes(result.extents, result.dtype) or 0 if typed is None else written_bytes(
-                task.operation.name, result, typed
-            )  # fmt: skip
-        return self._sizes.elements_bytes(result.extents, result.dtype) or 0
+            arrays = self._typed(task.operand_values, values, rank)
+            return result.size_bytes if arrays is None else written_bytes(task.operation.name, result, arrays)
+        return result.size_bytes
 
 
 def _is_product(operator: OpDef, call: OpCall) -> bool:

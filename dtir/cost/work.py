@@ -12,21 +12,39 @@ the reason, and never zero.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from dtir.cost.profile import Rates, rate_of
 from dtir.cost.sizes import LocalExtents
+from dtir.ir.types import dtype_bits
 
 Number: TypeAlias = int | float
 
 
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """A local array: extents and element type."""
+    """A local array: extents and element type, and what follows from them.
+
+    Args:
+        extents: local extents.
+        dtype: element type.
+        elements: how many elements there are.
+        size_bytes: bytes of them; types without a width (tokens) have none.
+    """
 
     extents: LocalExtents
     dtype: str
+    elements: Number
+    size_bytes: Number
+
+
+def typed(extents: LocalExtents, dtype: str) -> Typed:
+    """A local array."""
+    count = math.prod(extents)
+    bits = dtype_bits(dtype) or 0
+    return Typed(extents, dtype, count, count * (bits // 8) if bits % 8 == 0 else count * bits / 8)
 
 
 @dataclass(frozen=True, slots=True)
