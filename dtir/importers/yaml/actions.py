@@ -243,12 +243,15 @@ class TaskReader:
         given = read_ranks(fields, "ranks")
         if given is not None:
             return given
-        if kind == "local":
-            # A rank computes what it owns of the result; what it lacks of the operands is the verifier's to say.
-            owned = [value.owners for value in outputs or inputs]
-        else:
-            owned = [value.owners for value in (*inputs, *outputs)]
-        return union_of(owned) if owned else all_ranks(self.mesh.size)
+        # A rank computes what it owns of the result; what it lacks of the operands is the verifier's to say.
+        owned = [value.owners for value in ((outputs or inputs) if kind == "local" else (*inputs, *outputs))]
+        found = union_of(owned) if owned else all_ranks(self.mesh.size)
+        if found is None and (kind == "p2p" or fields.has("groups")):
+            return ()  # the pairs or groups say who takes part
+        if found is None:
+            fields.problems.error("yaml.limit", "the ranks of the task are too many to list and no run", fields.path,
+                                  fields.node.line, "name them: ranks: {start: 0, stop: 8}")  # fmt: skip
+        return found or ()
 
     def _body(
         self,

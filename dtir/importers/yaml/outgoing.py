@@ -252,7 +252,7 @@ class TaskWriter:
                 return tuple(sorted((transfer.source_rank, transfer.destination_rank)))
             case _:
                 owners = [value.owners for value in ((results or values) if kind == "local" else (*values, *results))]
-                return union_of(owners) if owners else all_ranks(self.program.mesh.size)
+                return (union_of(owners) if owners else None) or all_ranks(self.program.mesh.size)
 
     # -- bodies ---------------------------------------------------------------------------------------------------------
 
@@ -321,7 +321,7 @@ class TaskWriter:
             usual: tuple[int, ...] | RankRange = tuple(dict.fromkeys(rank for group in spec.groups for rank in group))
         else:
             owned = [self.known[item].owners for item in (*task.operand_values, *task.outputs)]
-            usual = union_of(owned) if owned else all_ranks(self.program.mesh.size)
+            usual = (union_of(owned) if owned else None) or all_ranks(self.program.mesh.size)
         return {} if spec.participants == usual else {"participants": _ranks(spec.participants)}
 
     def _kind(

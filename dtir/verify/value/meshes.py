@@ -145,6 +145,11 @@ class MeshReducer:
         base = sum(coordinate * self.grid.stride[axis] for axis, coordinate in at.items())
         return self.grid.fibre(base, [axis for axis in self.grid.axes if axis not in at])
 
+    def count(self, ranks: RankSet) -> int:
+        """How many ranks a rank set of the program has on the smaller mesh; found without listing them."""
+        at = self.coordinates(ranks) or {}
+        return self.grid.members(axis for axis in self.grid.axes if axis not in at)
+
     def words(self) -> str:
         """How the mesh is smaller; empty when it is not."""
         changed = [

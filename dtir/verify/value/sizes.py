@@ -35,7 +35,7 @@ def choose_case(program: DistributedTaskIR) -> Case:
     if arrays > MOST_ARRAYS:
         reducer = MeshReducer(program)
         grid = reducer.grid
-        arrays = sum(len(reducer.ranks(value.owners)) for value in program.values) if reducer.reducible else arrays
+        arrays = sum(reducer.count(value.owners) for value in program.values) if reducer.reducible else arrays
         if arrays > MOST_ARRAYS:
             raise TooLarge(
                 f"the ranks hold {arrays} local arrays, more than {MOST_ARRAYS}, and the mesh cannot be reduced"
