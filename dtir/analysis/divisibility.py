@@ -162,7 +162,7 @@ def bound(extent: Scalar, bindings: Mapping[str, int | float]) -> Scalar:
         return extent
     try:
         return substitute(extent, bindings)
-    except (ValueError, ZeroDivisionError):
+    except (ValueError, ArithmeticError):
         return extent
 
 
@@ -179,9 +179,12 @@ def whole_number(extent: Scalar, bindings: Mapping[str, int | float]) -> int | N
 
 
 def divided(extent: Scalar, count: int) -> Scalar:
-    """The extent of one of `count` equal parts."""
+    """The extent of one of `count` equal parts; an extent beyond all floats stays as it is."""
     if count == 1:
         return extent
     if isinstance(extent, int) and extent % count == 0:
         return extent // count
-    return expression(ExprOp.DIV, extent, count)
+    try:
+        return expression(ExprOp.DIV, extent, count)
+    except ArithmeticError:
+        return extent

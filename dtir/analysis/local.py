@@ -136,8 +136,11 @@ class _Call:
         rule = self.operator.labels(self.call)
         match rule:
             case Labels():
+                _check_fit(rule, self.call)
                 return self._labelled(rule)
             case Regroup():
+                if len(self.declared) != 1:
+                    raise OpError(f"{self.operator.name} has one result, {len(self.declared)} are declared")
                 return self._regrouped(rule)
 
     # -- steps by kind of rule ---------------------------------------------------------------------------------
@@ -249,8 +252,14 @@ class _Call:
         fills = fills_of(declared.shape, inferred, Fill.OTHER if Fill.OTHER in value.fills else Fill.ZERO, self.around)
         return Step((self._settled(0, inferred, fills, ((), True)),), tuple(self.found))
 
-    def _sliced(self, change: SliceAxes) -> Step:
+    def _one_to_one(self) -> tuple[Abstract, Declared]:
         value, declared = self.operands[0], self.declared[0]
+        if len(self.declared) != 1 or len(value.state.dims) != len(declared.state.dims):
+            raise OpError(f"{self.operator.name} has one result of the operand's rank")
+        return value, declared
+
+    def _sliced(self, change: SliceAxes) -> Step:
+        value, declared = self._one_to_one()
         axes = self._axes(change.axes)
         state = value.state
         if lost := [axis for axis in axes if isinstance(state.letter(axis), Pending)]:
@@ -267,7 +276,7 @@ class _Call:
         return Step((self._settled(0, inferred, fills, (declared.ghosts, declared.corners)),), tuple(self.found))
 
     def _masked(self, change: MaskAxes) -> Step:
-        value = self.operands[0]
+        value, _ = self._one_to_one()
         axes = self._axes(change.axes)
         state = value.state
         wrong = [axis for axis in axes if state.letter(axis) != EQUAL]
@@ -383,6 +392,16 @@ class _Call:
                 if degree < 0:
                     axes.update(value.state.varying)
         return self.around.space.ordered(axes)
+
+
+def _check_fit(rule: Labels, call: OpCall) -> None:
+    """A rule that answers for the first result alone does not fit a task that declares more, or of another rank."""
+    for what, labels, shapes in (("operand", rule.operands, call.operands), ("result", rule.results, call.results)):
+        if len(labels) != len(shapes):
+            raise OpError(f"{len(labels)} {what}s are known, the task has {len(shapes)}")
+        for number, (one, shape) in enumerate(zip(labels, shapes, strict=True)):
+            if len(one) != len(shape):
+                raise OpError(f"{what} {number} has {len(one)} dims, declared {len(shape)}")
 
 
 _HARMLESS = frozenset({Kind.SCALE_MIXED, Kind.CORRELATED_RANDOM})

@@ -20,11 +20,14 @@ from dtir.ir.types import elements_bytes
 
 
 def bytes_of_shape(shape: Sequence[Scalar], dtype: str) -> Scalar | None:
-    """Bytes of a dense local array; None when the dtype is not known."""
+    """Bytes of a dense local array; None when the dtype is not known, or there are more than a float can count."""
     count: Scalar = 1
-    for extent in shape:
-        count = expression(ExprOp.MUL, count, extent)
-    return elements_bytes(count, dtype)
+    try:
+        for extent in shape:
+            count = expression(ExprOp.MUL, count, extent)
+        return elements_bytes(count, dtype)
+    except ArithmeticError:
+        return None
 
 
 def message_bytes(kind: CollectiveKind, local_input: Scalar | None, local_output: Scalar | None) -> Scalar | None:
