@@ -6,7 +6,10 @@ A file may state any shape; arrays are read only after their shape was found to 
 from __future__ import annotations
 
 import io
+import lzma
+import tokenize
 import zipfile
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +19,16 @@ import numpy as np
 
 from dtir.execute.dtypes import Array
 from dtir.execute.files import write_bytes
+
+_UNREADABLE = (
+    ValueError, SyntaxError, tokenize.TokenError, EOFError, OSError, RuntimeError, NotImplementedError,
+    zipfile.BadZipFile, zlib.error, lzma.LZMAError,
+)  # fmt: skip
+"""What damaged archives make the readers of zip members and npy headers raise."""
+
+
+MOST_PACKED = 1040
+"""Bytes that one byte of a deflated member can become (RFC 1951 gives 1032 at most): beyond it the sizes are made up."""
 
 
 class ArchiveError(ValueError):
@@ -58,7 +71,9 @@ class Archive:
                             headers[name.removesuffix(".npy")] = _header(member, name)
         except FileNotFoundError:
             raise ArchiveError(f"there is no file {path}") from None
-        except (zipfile.BadZipFile, OSError, EOFError, NotImplementedError, RuntimeError) as error:
+        except _UNREADABLE as error:
+            if isinstance(error, ArchiveError):
+                raise
             raise ArchiveError(f"{path} is no npz archive: {error}") from None
         return cls(str(path), headers)
 
@@ -71,14 +86,15 @@ class Archive:
         header = self.headers[name]
         try:
             with zipfile.ZipFile(self.path) as archive, archive.open(f"{name}.npy") as member:
-                whole = archive.getinfo(f"{name}.npy").file_size
+                info = archive.getinfo(f"{name}.npy")
+                whole = min(info.file_size, MOST_PACKED * min(info.compress_size, Path(self.path).stat().st_size))
                 count = int(np.prod(header.shape, dtype=np.float64))
                 if count * header.dtype.itemsize > whole:
                     raise ArchiveError(
                         f"{self.path}: {name} states {list(header.shape)} elements, its data are shorter"
                     )
                 return cast("Array", np.lib.format.read_array(member, allow_pickle=False))
-        except (ValueError, zipfile.BadZipFile, OSError, EOFError) as error:
+        except _UNREADABLE as error:
             if isinstance(error, ArchiveError):
                 raise
             raise ArchiveError(f"{self.path}: {name} cannot be read: {error}") from None
@@ -89,10 +105,12 @@ def _header(member: Any, name: str) -> Header:
         version = np.lib.format.read_magic(member)
         read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
         shape, _, dtype = read(member)
-    except (ValueError, EOFError) as error:
+    except _UNREADABLE as error:
         raise ArchiveError(f"{name} has no header that can be understood: {error}") from None
     if dtype.hasobject:
         raise ArchiveError(f"{name} holds Python objects, which are never read")
+    if any(extent < 0 for extent in shape):
+        raise ArchiveError(f"{name} states shape {list(shape)}: extents are not negative")
     return Header(tuple(int(extent) for extent in shape), dtype)
 
 

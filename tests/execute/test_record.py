@@ -157,6 +157,41 @@ def test_damaged_members(tmp_path: Path) -> None:
         Archive.open(path).read("in0")
 
 
+def test_whatever_is_damaged_is_an_archive_error(tmp_path: Path) -> None:
+    """Every byte of a packed archive changed: zip directories, deflated data and npy headers among them."""
+    path = tmp_path / "x.npz"
+    np.savez_compressed(path, in0=np.arange(20, dtype=np.float32))
+    good = path.read_bytes()
+    refused = 0
+    for place in range(len(good)):
+        for byte in (0, 0xFF, good[place] ^ 1):
+            path.write_bytes(good[:place] + bytes([byte]) + good[place + 1 :])
+            try:
+                found = Archive.open(path)
+                for name in found.headers:
+                    found.read(name)
+            except ArchiveError:
+                refused += 1
+    assert refused > len(good)
+
+
+def test_sizes_in_the_directory_are_not_believed(tmp_path: Path) -> None:
+    import io
+    import struct
+    import zipfile
+
+    stream = io.BytesIO()
+    np.lib.format.write_array_header_1_0(stream, {"descr": "|u1", "fortran_order": False, "shape": (4_000_000_000,)})
+    path = tmp_path / "x.npz"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("in0.npy", stream.getvalue())
+        size = archive.getinfo("in0.npy").file_size
+    # Both sizes, in the header of the member and in the directory, say almost 4 GiB.
+    path.write_bytes(path.read_bytes().replace(struct.pack("<LL", size, size), struct.pack("<LL", size, 2**32 - 16)))
+    with pytest.raises(ArchiveError, match="its data are shorter"):
+        Archive.open(path).read("in0")
+
+
 def test_no_file() -> None:
     with pytest.raises(ArchiveError, match="there is no file"):
         Archive.open("no/such/file.npz")
