@@ -17,7 +17,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from dtir.execute.dtypes import Array
+from dtir.execute.dtypes import Array, is_extended
 from dtir.execute.files import write_bytes
 
 _UNREADABLE = (
@@ -121,6 +121,7 @@ def pack(arrays: Mapping[str, Array]) -> bytes:
         for name, array in arrays.items():
             info = zipfile.ZipInfo(f"{name}.npy", (1980, 1, 1, 0, 0, 0))
             with archive.open(info, "w", force_zip64=True) as member:
+                array = array.view(np.dtype((np.void, array.itemsize))) if is_extended(array.dtype) else array
                 np.lib.format.write_array(member, np.asanyarray(array), allow_pickle=False)
     return stream.getvalue()
 
@@ -128,7 +129,8 @@ def pack(arrays: Mapping[str, Array]) -> bytes:
 def write_archive(path: str | Path, arrays: Mapping[str, Array]) -> None:
     """Write an npz archive at once.
 
-    ml_dtypes' types are stored as raw bytes of their size, as numpy itself does; `dtir.execute.data` reads them back.
+    ml_dtypes' types are stored as raw bytes of their size, as numpy itself does (but for float8_e5m2, to which it gives a
+    type that it cannot read); `dtir.execute.data` reads them back.
 
     Raises:
         OSError: the folder does not exist or cannot be written.
