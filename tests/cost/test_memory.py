@@ -133,7 +133,7 @@ def test_live_microbatches_are_live_memory() -> None:
         # results, too, since they are the gradients that its backwards begin with.
         for rank in (1, 2):
             assert wanted[rank] <= found[rank] <= wanted[rank] + 3, (kind, rank, found)
-        assert 2 * wanted[3] <= found[3] <= 2 * wanted[3] + 1, (kind, found)
+        assert 2 * wanted[3] <= found[3] <= 2 * wanted[3] + 2, (kind, found)
 
 
 @pytest.mark.parametrize("name", ["mlp_tp8_fwd", "transformer4l_fsdp2tp4_scan_train", "pp2dp2tp2_fwdbwd"])
