@@ -143,16 +143,23 @@ class Direct:
     # -- exchanges that compute nothing -----------------------------------------------------------------------------------
 
     def all_gather(self, operand: Operand, arrays: Mapping[int, Array], tag: int) -> Array:
-        """The members' arrays joined along the dim."""
-        layout, dim = self.layout, self._dim(self.request.dim, operand)
-        _require_fit(operand.shapes, dim, "all_gather")
+        """The members' arrays joined along the dim.
+
+        Members may differ in it where the exchange says so; where it trims, each has as much room as the largest. Only
+        what they hold is sent.
+        """
+        layout, request = self.layout, self.request
+        dim = self._dim(request.dim, operand)
+        uneven = request.vector or request.trim is not None
+        _require_fit(operand.shapes, dim, "all_gather", uneven=uneven)
+        extents = [found[dim] for found in operand.shapes]
+        largest = max(extents)
+        rooms = [largest] * len(extents) if request.trim is not None and not request.vector else extents
+        starts = [sum(rooms[:place]) for place in range(len(rooms))]
         shape = list(operand.shapes[0])
-        starts = [0]
-        for found in operand.shapes:
-            starts.append(starts[-1] + found[dim])
-        shape[dim] = starts[-1]
-        whole = np.empty(shape, operand.dtype)
-        blocks = [whole[_cut(dim, bounds)] for bounds in pairwise(starts)]
+        shape[dim] = sum(rooms)
+        whole = np.empty(shape, operand.dtype) if rooms == extents else np.zeros(shape, operand.dtype)
+        blocks = [whole[_cut(dim, (start, start + extent))] for start, extent in zip(starts, extents, strict=True)]
         for place, array in arrays.items():
             blocks[place][...] = array
         outgoing = [arrays[place] for place in self.mine]
@@ -248,14 +255,18 @@ class Direct:
         return self.request.sizes[self.number] if self.request.sizes is not None else None
 
 
-def _require_fit(shapes: Sequence[tuple[int, ...]], dim: int, what: str) -> None:
+def _require_fit(shapes: Sequence[tuple[int, ...]], dim: int, what: str, *, uneven: bool = True) -> None:
     """Raise unless arrays can be joined along a dim: every process finds the same, before anything is sent.
 
+    Args:
+        uneven: they may differ in that dim.
+
     Raises:
-        ExchangeError: with the first two that differ in another dim.
+        ExchangeError: with the first two that differ.
     """
     for place, shape in enumerate(shapes):
-        if shape[:dim] != shapes[0][:dim] or shape[dim + 1 :] != shapes[0][dim + 1 :]:
+        others_fit = shape[:dim] == shapes[0][:dim] and shape[dim + 1 :] == shapes[0][dim + 1 :]
+        if not others_fit or (not uneven and shape != shapes[0]):
             raise ExchangeError(f"{what} along dim {dim}: member 0 has {list(shapes[0])}, member {place} {list(shape)}")
 
 
