@@ -36,8 +36,8 @@ _TEMPLATE = Path(__file__).with_name("page.html")
 CHUNK_BYTES = 2_000_000
 _DROP_CSS = """
 .filepond--root { font: 13px var(--font); margin-bottom: 0; }
-.filepond--panel > *, .filepond--panel-root { background-color: var(--raised) !important; }
-.filepond--panel-root { border: 1px dashed var(--strong-line); }
+.filepond--root, .filepond--drop-label, .filepond--panel > * { background-color: var(--raised) !important; }
+.filepond--root { border: 1px dashed var(--strong-line); border-radius: 6px; }
 .filepond--drop-label, .filepond--drop-label label { color: var(--text); }
 .filepond--label-action { text-decoration-color: var(--accent); color: var(--accent); }
 """

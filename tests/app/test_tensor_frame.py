@@ -200,3 +200,11 @@ def test_a_task_shows_before_and_after_and_a_tensor_itself() -> None:
     assert [side for side, _, _ in shown_values(store, of_value(0), {})] == ["tensor"]
     assert shown_values(store, NOTHING, {}) == []
     assert "message" in tensor_bar(store, [])
+
+
+def test_what_a_layout_says_is_not_said_again() -> None:
+    store = store_of_example("faults")
+    task = store.tasks.name.index("sum_tp")
+    before, after = tensor_maps(store, of_task(task), picked={}, dims={}, at={})
+    assert set(before[3].tiles["badge"]) == {"Σ tp"}
+    assert set(after[3].tiles["badge"]) == {"×4"}

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from playwright.sync_api import Page, expect
 
-from tests.helpers.browser import bokeh_px, click_at, column, ranges, wait_until
+from tests.helpers.browser import bokeh_px, click_at, column, poll, ranges, wait_until
 from tests.helpers.explorer import Explorer
 from tests.ui.looking import (
     colours,
@@ -107,6 +107,17 @@ def test_a_row_of_the_communication_table_goes_into_the_loop(page: Page, server:
     wait_for_titles(page, title)
 
 
+def test_a_picture_that_is_wholly_in_sight_stays_where_it_is(page: Page, server: Server) -> None:
+    open_program(page, server(), "transformer_train", "graph")
+    before = ranges(page, "graph")
+    for title in ("all-reduce", "all-reduce.1"):
+        page.keyboard.press("c")
+        expect(selected(page)).to_have_text(title)
+    wait_until(page, "model('graph-rings').data.which.includes('selected')")
+    wait_for_graph(page)
+    assert ranges(page, "graph") == before
+
+
 def test_links_of_the_inspector_and_the_neighbours_select(page: Page, server: Server) -> None:
     open_program(page, server(), "faults", "graph")
     click_at(page, "graph", *node_at(page, "act"))
@@ -160,9 +171,8 @@ def test_no_view_is_blank(page: Page, server: Server) -> None:
         page.get_by_test_id(f"view-{view}").click()
         wait_until(page, "(name) => view(name).frame && model(name).inner_width > 100", figure)
         page.wait_for_function("(name) => document.documentElement.dataset.view === name", arg=view)
-        wait_until(page, "Bokeh.documents.every((document) => document.is_idle)")
-        assert colours(page, figure) > 4
+        poll(page, lambda figure=figure: colours(page, figure) > 4)
     page.keyboard.press("c")
     page.get_by_test_id("view-tensor").click()
     wait_until(page, "model('tensor-before-tiles').data.x.length > 0 && model('tensor-before').inner_width > 100")
-    assert colours(page, "tensor-before") > 4
+    poll(page, lambda: colours(page, "tensor-before") > 4)

@@ -39,17 +39,16 @@ def communication_tasks(store: Store) -> np.ndarray:
 
 def _facts(store: Store) -> list[dict[str, str]]:
     program = store.program
-    axes = ", ".join(f"{axis.name} of {count_text(axis.size)}" for axis in store.mesh.axes)
     facts = [
-        ("Mesh", f"{store.mesh_text}", f"{plural(store.mesh.size, 'rank')}: {axes}"),
+        ("Mesh", f"{store.mesh_text}", plural(store.mesh.size, "rank")),
         ("Tasks", count_text(len(store.tasks)), _in_regions(store)),
         (
             "Tensors",
             count_text(len(store.values)),
             f"{plural(len(program.inputs), 'input')}, {plural(len(program.outputs), 'output')}",
         ),
-        ("Communication", count_text(len(communication_tasks(store))), "collectives, transfers and reshards"),
-        ("Inputs on a rank", bytes_text(_input_bytes(store)), "bytes of all program inputs, largest shard of each"),
+        ("Communication", count_text(len(communication_tasks(store))), "tasks that send"),
+        ("Inputs on a rank", bytes_text(_input_bytes(store)), "largest shards"),
         ("Source", store.format, store.label),
     ]
     return [{"label": label, "value": value, "note": note} for label, value, note in facts]
@@ -59,7 +58,7 @@ def _in_regions(store: Store) -> str:
     inside = len(store.tasks) - store.scopes[0].task_count
     if not inside:
         return "one flat list"
-    return f"{count_text(inside)} of them in {plural(len(store.scopes) - 1, 'region')}"
+    return f"{count_text(inside)} in {plural(len(store.scopes) - 1, 'region')}"
 
 
 def _input_bytes(store: Store) -> float:

@@ -130,6 +130,8 @@ def tensor_frame(
     across = blocks[dims[1]] if dims[1] >= 0 else WHOLE
     at = {dim: min(max(0, (at or {}).get(dim, 0)), blocks[dim].count - 1) for dim in range(rank) if dim not in dims}
     holders = Holders(store, value, sizes)
+    if not set(holders.varying):
+        known = NOTHING_KNOWN  # the layout says it already
     fixed: dict[str, int] = {}
     for dim, block in at.items():
         fixed |= holders.coordinates(blocks[dim].axes, block)

@@ -40,7 +40,7 @@ export function render({model, el}) {
       h('div', {class: 'facts'}, data.facts.map((fact) => h('div', {class: 'fact'}, h('div', {class: 'fact-label'}, fact.label),
         h('div', {class: `fact-value${fact.value.length > 9 ? ' long' : ''}`, 'data-testid': `fact-${fact.label.toLowerCase().replaceAll(' ', '-')}`}, fact.value), h('div', {class: 'fact-note', title: fact.note}, fact.note)))),
       h('div', {class: 'cards'},
-        card('Worst finding', {'data-testid': 'card-worst', class: `card wide-card sev-${worst.severity ?? 'clean'}`},
+        card(worst.severity === 'error' || worst.severity === 'warning' ? 'Worst finding' : 'Findings', {'data-testid': 'card-worst', class: `card wide-card sev-${worst.severity ?? 'clean'}`},
           worst.severity
             ? [line({class: 'line worst', onclick: () => send('finding', {row: worst.row, view: 'graph'}), 'data-testid': 'worst-show'}, sign(worst.severity),
                 h('span', {class: 'grow'}, h('span', {class: 'mono strong'}, worst.code), h('span', {class: 'muted'}, ` ${worst.place}`), h('span', {class: 'block'}, worst.message), worst.hint ? h('span', {class: 'block muted'}, worst.hint) : null)),

@@ -69,11 +69,11 @@ class GraphView:
         self._code, self._label, self._detail = (
             draw(made, self.nodes, glyph, visible=False) for glyph in (code, label, detail)
         )
+        ring = Patches(xs="xs", ys="ys", fill_color=None, line_width="width", line_join="round")
+        self._ring = draw(made, self.rings, ring)
         marks = {"marker": factor_mark("severity", list(SEVERITY_MARKERS.values()), list(SEVERITY_MARKERS))}
         marks["fill_color"] = factor_cmap("severity", list(SEVERITY_FILLS.values()), list(SEVERITY_FILLS))
         self._mark = draw(made, self.marks, Scatter(x="x", y="y", size=13, line_width=1.5, **marks))
-        ring = Patches(xs="xs", ys="ys", fill_color=None, line_width="width", line_join="round")
-        self._ring = draw(made, self.rings, ring)
 
     def _wire(self) -> None:
         made = self.figure

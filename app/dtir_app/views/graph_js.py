@@ -59,7 +59,7 @@ else {
   const all = xr.start <= -0.5 && xr.end >= c.width[0] - 0.5 && yr.end <= -0.5 && yr.start >= c.height[0] - 0.5;
   if (!readable && whole >= legible) fit();
   else if (!readable) set(x, y, level_px);
-  else if (!inside || (kind === 'centre' && !all)) set(x, y, now);
+  else if (!all && (!inside || kind === 'centre')) set(x, y, now);
 }
 camera.data = {...c, kind: ['']};
 """
