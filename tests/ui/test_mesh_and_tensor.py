@@ -60,7 +60,7 @@ def test_a_shard_map_says_who_holds_what(page: Page, server: Server) -> None:
     open_program(page, server(), "faults", "tensor")
     expect(page.get_by_test_id("tensor-empty")).to_be_visible()
     page.get_by_test_id("table-tab-tensors").click()
-    page.locator("tr[data-row=\"6\"]").click()
+    page.locator('tr[data-row="6"]').click()
     expect(page.get_by_test_id("tensor-name-tensor")).to_have_text("part")
     expect(page.get_by_test_id("tensor-state-tensor")).to_have_text(["dp split 0", "tp partial sum"])
     wait_until(page, "model('tensor-before-tiles').data.label.join() === '0–3,4–7'")
