@@ -177,8 +177,11 @@ class Simulator:
         holds = self._blocking and not self._is_awaited(index, place)
         arrival: dict[int, tuple[float, int, int, float]] = {}
         found: dict[int, int] = {}
+        # What is made on other participants only, they wait for themselves: this one arrives without it.
+        shared = {id(source) for source in sources if any(one in source for one in classes)}
         for one in classes:
-            time, span, ideal = self._ready(sources, one)
+            mine = [source for source in sources if one in source or id(source) not in shared]
+            time, span, ideal = self._ready(mine, one)
             found[one] = span  # who takes part in no group goes on as it came
             why = Why.DATA if span >= 0 else Why.BEGIN
             for free in (last[one], self._last[Stream.COMPUTE][one] if holds else START):

@@ -316,6 +316,8 @@ def _after(task: Any, rank: int, ends: dict[tuple[Any, int], float], owners: dic
     times_: list[float] = [0.0]
     for before in task.dependencies:
         mine = (before, rank)
+        if task.body_tag != "local-compute" and mine not in ends and set(owners[before]) & set(task.ranks):
+            continue  # another participant waits for it, and arrives later
         times_.append(ends[mine] if mine in ends else max(ends[before, other] for other in owners[before]))
     return max(times_)
 
