@@ -91,5 +91,14 @@ def similar_ops(name: str, dialect: str = CORE) -> list[str]:
 
 
 def op_attributes(task: DistributedTask) -> Mapping[str, Any]:
-    """The parameters of a task's operator by their plain names: ``op.spec`` is ``spec``."""
-    return {key.removeprefix(PREFIX): value for key, value in task.attributes.items() if key.startswith(PREFIX)}
+    """The parameters of a task's operator by their plain names: ``op.spec`` is ``spec``, and of a dialect its own
+    facts too, so that ``hlo.dimensions`` of an HLO task is ``dimensions``.
+    """
+    dialect = f"{task.operation.dialect}."
+    prefixes = (PREFIX,) if dialect == f"{CORE}." else (PREFIX, dialect)
+    return {
+        key.removeprefix(prefix): value
+        for prefix in prefixes
+        for key, value in task.attributes.items()
+        if key.startswith(prefix)
+    }
