@@ -16,7 +16,7 @@ import numpy as np
 from dtir.execute.assemble import Output
 from dtir.execute.communication import reduction_of
 from dtir.execute.data import Inputs
-from dtir.execute.dtypes import Array, accumulator, numpy_dtype, unit_roundoff
+from dtir.execute.dtypes import Array, numpy_dtype, unit_roundoff
 from dtir.execute.oracle import Undivided, tolerance
 from dtir.execute.record import Columns, ValueCheck
 from dtir.execute.runner import COMMUNICATION, executions_by_scope
@@ -33,6 +33,12 @@ NOISE_FACTOR = 3.0
 
 EXPECTED_RELATIVE = 2e-5
 """Relative to the greatest element: how far float32 results of two correct programs may be apart (other orders of sums)."""
+
+EXPECTED_RELATIVE_DOUBLE = 2e-11
+"""The same for float64."""
+
+NARROW_ROUNDINGS = 4
+"""Roundings that results of narrower types may be apart: 1.6 % of the greatest element for bfloat16, 0.2 % for float16."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,9 +294,8 @@ def _expected_bound(expected: Array, dtype: str) -> float:
     if roundoff == 0.0:
         return 0.0
     finite = np.abs(np.nan_to_num(np.asarray(expected, np.complex128), nan=0.0, posinf=0.0, neginf=0.0))
-    single = unit_roundoff(np.dtype(np.float32))
-    wide = max(1.0, roundoff / single) if accumulator(dtype) == np.float32 else 1e-6
-    return EXPECTED_RELATIVE * wide * float(finite.max(initial=0.0))
+    narrowed = EXPECTED_RELATIVE if roundoff >= unit_roundoff(np.dtype(np.float32)) else EXPECTED_RELATIVE_DOUBLE
+    return max(narrowed, NARROW_ROUNDINGS * roundoff) * float(finite.max(initial=0.0))
 
 
 def _check(value: str, name: str, source: str, found: Array, wanted: Array, bound: float) -> ValueCheck:
