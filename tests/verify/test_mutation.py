@@ -135,8 +135,13 @@ def test_correct_programs_are_clean() -> None:
         assert [item.render() for item in findings] == [], read.name
 
 
-def test_judges_agree_on_mutants_of_own_programs() -> None:
-    outcomes = study(own_programs())
+@pytest.fixture(scope="module")
+def own_outcomes() -> list[Outcome]:
+    return study(own_programs())
+
+
+def test_judges_agree_on_mutants_of_own_programs(own_outcomes: list[Outcome]) -> None:
+    outcomes = own_outcomes
     assert len(outcomes) > 400
     assert {item.mutant.kind for item in outcomes} == {
         "drop", "duplicate", "swap", "axes", "dim", "reduction", "scale", "declaration", "destination",
@@ -152,8 +157,8 @@ def test_judges_agree_on_mutants_of_the_corpus(shared_data: Path) -> None:
     assert [item.words() for item in outcomes if item.verdict.startswith("DISAGREE")] == []
 
 
-def test_a_repair_is_found_for_most_mutants() -> None:
-    outcomes = [item for item in study(own_programs()) if not item.value.ok]
+def test_a_repair_is_found_for_most_mutants(own_outcomes: list[Outcome]) -> None:
+    outcomes = [item for item in own_outcomes if not item.value.ok]
     repaired = sum(bool(item.value.repairs) for item in outcomes)
     print(f"\nrepairs: {repaired} of {len(outcomes)}")
     assert repaired > 0.8 * len(outcomes)
