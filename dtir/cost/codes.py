@@ -29,4 +29,27 @@ CODES: tuple[CodeEntry, ...] = (
         '"segments": [{"from_bytes": 0, ...}, {"from_bytes": 4096, ...}]',
         "correct the number; times are in seconds, sizes in bytes, rates a second",
     ),
+    CodeEntry(
+        "profile.unknown",
+        "There is neither a preset nor a file of that name.",
+        "dtir cost program.hlo --profile h100",
+        "dtir cost program.hlo --profile h100-nvlink-ib",
+        "name one of the presets (dtir cost --list-profiles), or a file",
+    ),
+    CodeEntry(
+        "cost.order",
+        "The per-rank issue orders and the dependencies contradict each other: some tasks wait for one another in a "
+        "circle, so there is no time at which they could start.",
+        "rank 0 issues a, b and rank 1 issues b, a, where both are collectives of the two",
+        "both ranks issue a, b",
+        "dtir verify shows the circle; issue the tasks in one order on all ranks",
+    ),
+    CodeEntry(
+        "cost.too_large",
+        "The ranks of the program do so many different things that their timelines would not fit into memory. Ranks that "
+        "do the same cost nothing more; here too many differ.",
+        "a pipeline of 100,000 stages with 10,000 microbatches",
+        "the same schedule with fewer stages or microbatches: times follow from the formulas",
+        "plan a smaller mesh or fewer microbatches of the same program",
+    ),
 )

@@ -115,6 +115,7 @@ def class_times(made: Schedule) -> tuple[list[ClassTime], dict[int, Exposure]]:
                 mine.compute_s += seconds * weight
             elif spans.stream[place] == Stream.COMMUNICATION:
                 exposed = seconds - _overlap(computing[one], spans.start[place], spans.end[place])
+                exposed = exposed if exposed > 1e-9 * seconds else 0.0  # what is left of rounding
                 waiting = spans.start[place] - spans.arrivals[place][position]
                 mine.communication_s += seconds * weight
                 mine.exposed_s += exposed * weight
@@ -122,8 +123,9 @@ def class_times(made: Schedule) -> tuple[list[ClassTime], dict[int, Exposure]]:
                 _note(exposures.setdefault(spans.task[place], Exposure()), made, place, one, exposed, waiting)
     makespan = made.makespan_s
     for mine in times:
-        # Rounding of sums must not make a time negative.
-        mine.idle_s = max(0.0, makespan - mine.compute_s - mine.exposed_s)
+        # What is left of rounding is no idle time.
+        idle = makespan - mine.compute_s - mine.exposed_s
+        mine.idle_s = idle if idle > 1e-12 * makespan else 0.0
     for exposure in exposures.values():
         exposure.exposed_s = max(exposure.by_class.values(), default=0.0)
     return times, exposures

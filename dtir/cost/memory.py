@@ -70,7 +70,9 @@ def memory_by_class(made: Schedule) -> list[Peak]:
     """The peak of every class of ranks, in their order."""
     regions = {index.scope.id: index for index in made.indexes if isinstance(index.scope, Region)}
     found: list[Peak] = []
-    for one, rank in enumerate(made.classes.first_ranks()):
+    firsts = made.classes.first_ranks()
+    # Ranks that hold as much of everything have one peak, however their times differ.
+    for one, rank in enumerate(firsts[:1] if _hold_the_same(made) else firsts):
         walk = _Walk(made, regions, one, rank)
         peak = walk.scope(made.indexes[0])
         main = made.indexes[0]
@@ -80,7 +82,17 @@ def memory_by_class(made: Schedule) -> list[Peak]:
             Peak(_whole(peak.size), peak.task, peak.region, _whole(inputs), tuple(largest), len(peak.live),
                  walk.unknown)
         )  # fmt: skip
-    return found
+    return found if len(found) == len(firsts) else found * len(firsts)
+
+
+def _hold_the_same(made: Schedule) -> bool:
+    """Whether all ranks run every task and hold as much of every value."""
+    size = made.program.mesh.size
+    return all(
+        all(len(task.ranks) == size for task in index.tasks)
+        and all(len(value.owners) == size and made.sizes.is_uniform(value) for value in index.scope.values)
+        for index in made.indexes
+    )
 
 
 def _whole(number: float) -> int | float:
@@ -141,7 +153,8 @@ class _Walk:
                 made_here = sum(sizes[roots[value]] for value in index.writes[place])
                 around = total - made_here - inner[1]
                 if around + inner[0].size > peak.size:
-                    outside = self._held(index, live, sizes, around, "")
+                    gone = {*dying, *(roots[value] for value in index.writes[place])} if inner[1] else set[int]()
+                    outside = self._held(index, {item: None for item in live if item not in gone}, sizes, around, "")
                     peak = _Found(around + inner[0].size, inner[0].task, inner[0].region, outside.live + inner[0].live)
             for value in dying:
                 del live[value]

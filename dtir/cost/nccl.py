@@ -12,6 +12,7 @@ are not, so that machines whose switches reduce (NVLS) may be faster than planne
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
@@ -146,7 +147,12 @@ def is_modelled(kind: CollectiveKind) -> bool:
 
 
 def nccl_times(
-    kind: CollectiveKind, ranks: int, nodes: int, size_bytes: float, machine: NcclMachine
+    kind: CollectiveKind,
+    ranks: int,
+    nodes: int,
+    size_bytes: float,
+    machine: NcclMachine,
+    network_bytes_per_s: float = math.inf,
 ) -> Iterator[NcclTime]:
     """Every algorithm and protocol that NCCL would weigh for a message.
 
@@ -156,6 +162,8 @@ def nccl_times(
         nodes: how many nodes they are on.
         size_bytes: S.
         machine: the nodes.
+        network_bytes_per_s: what the ranks of one node can send to other nodes together; a communicator with one rank a
+            node finds no more network than that rank's own.
 
     Raises:
         ValueError: not modelled, or no communication at all (fewer than 2 ranks, more nodes than ranks).
@@ -165,16 +173,26 @@ def nccl_times(
     algorithms = ("tree", "ring") if kind is CollectiveKind.ALL_REDUCE else ("ring",)
     for algorithm in algorithms:
         for protocol in _PROTOCOLS:
-            bandwidth = _algorithm_bandwidth(kind, algorithm, protocol, ranks, nodes, size_bytes, machine)
+            bandwidth = _algorithm_bandwidth(
+                kind, algorithm, protocol, ranks, nodes, size_bytes, machine, network_bytes_per_s
+            )
             latency = _latency_us(kind, algorithm, protocol, ranks, nodes, machine)
             if _on_plateau(kind, algorithm, protocol, ranks, nodes, size_bytes, machine):
                 latency *= 1.9 if machine.generation is Generation.VOLTA else 1.4
             yield NcclTime(algorithm, protocol, latency * 1e-6 + size_bytes / (bandwidth * 1e9))
 
 
-def nccl_best(kind: CollectiveKind, ranks: int, nodes: int, size_bytes: float, machine: NcclMachine) -> NcclTime:
-    """What NCCL would choose."""
-    return min(nccl_times(kind, ranks, nodes, size_bytes, machine), key=lambda item: item.seconds)
+def nccl_best(
+    kind: CollectiveKind,
+    ranks: int,
+    nodes: int,
+    size_bytes: float,
+    machine: NcclMachine,
+    network_bytes_per_s: float = math.inf,
+) -> NcclTime:
+    """What NCCL would choose; arguments as for `nccl_times`."""
+    times = nccl_times(kind, ranks, nodes, size_bytes, machine, network_bytes_per_s)
+    return min(times, key=lambda item: item.seconds)
 
 
 def _steps(kind: CollectiveKind, count: int) -> int:
@@ -197,12 +215,15 @@ def _algorithm_bandwidth(
     nodes: int,
     size_bytes: float,
     machine: NcclMachine,
+    network_bytes_per_s: float,
 ) -> float:
     """GB/s of S over time, before latency."""
     generation, scale = _GENERATIONS.index(machine.generation), min(nodes, 3) - 1
     place, channels = _PROTOCOLS.index(protocol), machine.channels
     channel = machine.intra_bytes_per_s if nodes <= 2 else machine.inter_bytes_per_s
     bus = channels * channel * 1e-9
+    if nodes > 1:
+        bus = min(bus, network_bytes_per_s * 1e-9)
     # Between nodes the CPU decides the cap of LL; the row of AMD hosts is the second one, Intel's the first.
     ll_max = _LL_MAX[generation if nodes == 1 else 0][scale]
     if algorithm == "ring":

@@ -160,7 +160,12 @@ class Pricer:
             return None
         ranks = spread.members
         nodes = math.prod(spread.sizes[1:])
-        found = nccl_best(key.kind, ranks, nodes, key.size_bytes, machine)
+        network = math.inf
+        if nodes > 1:
+            # The ranks of one node share the ports of the node with whoever else uses them now.
+            link = self._links(key)[spread.top]
+            network = spread.sizes[0] / link.beta_s_per_byte if link.beta_s_per_byte else math.inf
+        found = nccl_best(key.kind, ranks, nodes, key.size_bytes, machine, network)
         notes = () if spread.even else ("ranks lie unevenly on the nodes; taken as one a node",)
         return Price(found.seconds, NCCL, found.name, notes=notes)
 

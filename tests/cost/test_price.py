@@ -147,9 +147,20 @@ def test_nccl_answers_what_it_tunes_and_formulas_the_rest() -> None:
     hopper = NcclMachine(Generation.HOPPER, 16, 2e10, 2e10)
     pricer = machine(levels=(NODE, NET), nccl=hopper)
     reduce = pricer.collective(AR, Spread((8, 2)), 1 << 20, "bf16")
-    assert reduce.seconds == nccl_best(AR, 16, 2, 1 << 20, hopper).seconds
+    assert reduce.seconds == nccl_best(AR, 16, 2, 1 << 20, hopper, 8 / NET.beta_s_per_byte).seconds
     assert reduce.model == "NCCL tuning model"
     assert pricer.collective(A2A, Spread((8, 2)), 1 << 20, "bf16").model == "alpha-beta formulas"
+
+
+def test_nccl_finds_no_more_network_than_the_ranks_of_a_node_have() -> None:
+    pricer, size = Pricer(load_preset("h100-nvlink-ib")), 1 << 30
+    whole = pricer.collective(AG, Spread((8, 16)), size, "bf16", (1, 8)).seconds
+    single = pricer.collective(AG, Spread((1, 16)), size, "bf16", (1, 8)).seconds
+    assert whole is not None
+    assert single is not None
+    # One port of 50 GB/s, of which a ring of 16 needs 15/16 of the size; all eight are as fast as NVLink at most.
+    assert single >= size * 15 / 16 / 50e9
+    assert single > 5 * whole
 
 
 def test_uneven_groups_and_groups_that_nothing_joins_are_said() -> None:
