@@ -96,7 +96,9 @@ def test_layouts_are_never_guessed_wrong(path: Path) -> None:
                 assert np.allclose(arrays[name], wanted, rtol=1e-4, atol=RELATIVE * np.abs(wanted).max(initial=0.0))
 
 
-@pytest.mark.parametrize("path", with_arrays("inputs/hlo_jax/*/*.sharded.hlo"))
+@pytest.mark.parametrize(
+    "path", [*with_arrays("inputs/hlo_jax/*/*.sharded.hlo"), *with_arrays("inputs/hlo_jax/*/*.pre.hlo")]
+)
 def test_module_before_partitioning(path: Path) -> None:
     """Whole values outside, parts of them inside `shard_map`."""
     archive = archive_of(path)
