@@ -68,6 +68,22 @@ RULES: tuple[Rule, ...] = (
 )
 """Every static rule, in the order in which their findings are reported."""
 
+RULES_OVER_RANKS: frozenset[Rule] = frozenset(
+    (
+        *ownership.RULES,
+        collective.broadcast_roots,
+        *p2p.RULES,
+        *order.RULES,
+        *deadlock.RULES,
+        *race.RULES,
+        *pipeline.RULES,
+    )
+)
+"""The rules that look at single ranks; all others look at axes, whose sizes cost nothing."""
+
+MAX_JUDGED_RANKS = 1 << 20
+"""Largest mesh whose ranks are looked at one by one: beyond it `RULES_OVER_RANKS` are left out, and the report says so."""
+
 
 def verify(
     program: DistributedTaskIR,
@@ -124,8 +140,12 @@ def judge(
     chosen: Mode = "infer" if mode == "infer" else "check" if mode == "check" else mode_of(program)
     if "static" in judges:
         context = Context(program, chosen, strictness)
+        many = program.mesh.size > MAX_JUDGED_RANKS
+        if many:
+            found.append(_too_many_ranks(program.mesh.size))
         for rule in RULES:
-            found += rule(context)
+            if not (many and rule in RULES_OVER_RANKS):
+                found += rule(context)
     if "value" in judges:
         from dtir.verify.value import judge_values
 
@@ -137,6 +157,17 @@ def _check_argument(name: str, given: Sequence[str], known: Sequence[str]) -> No
     for item in given:
         if item not in known:
             raise ValueError(f"{name}={item!r} ({type(item).__name__}) is none of {', '.join(known)}")
+
+
+def _too_many_ranks(count: int) -> Diagnostic:
+    return Diagnostic(
+        "verify.skipped",
+        f"the mesh has {count} ranks: owners, transfers, order and races were not judged, which are looked at rank by rank "
+        f"up to {MAX_JUDGED_RANKS}",
+        ("mesh",),
+        severity=Severity.INFO,
+        hint="judge the same program on a smaller mesh: layouts and groups follow the axes, not their sizes",
+    )
 
 
 def _skipped(judges: Sequence[str], structure: VerificationReport) -> Diagnostic:

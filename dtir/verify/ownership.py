@@ -10,6 +10,7 @@ from dtir.analysis.flow import Flow
 from dtir.analysis.holders import Uncovered, uncovered, without
 from dtir.analysis.states import declared_state
 from dtir.ir.collectives import Broadcast
+from dtir.ir.ranks import rank_set
 from dtir.ir.tasks import Collective, Control, DistributedTask, LocalCompute
 from dtir.ir.values import DistributedValue
 from dtir.schema.diagnostics import Diagnostic
@@ -169,7 +170,8 @@ def _stale_reads(context: Context, flow: Flow) -> Iterator[Diagnostic]:
                 continue
             value = flow.scope.values[flow.position[identifier]]
             assert value.valid_on is not None
-            old = tuple(rank for rank in without(_readers(task), value.valid_on, size) if rank in set(value.owners))
+            owners = rank_set(value.owners)
+            old = tuple(rank for rank in without(_readers(task), value.valid_on, size) if rank in owners)
             if old:
                 name = value_name(value)
                 yield finding(
