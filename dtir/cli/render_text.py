@@ -10,6 +10,7 @@ from typing import TypeAlias
 from dtir.analysis.groups import AxisFibres, Group, Groups
 from dtir.analysis.summary import CollectiveRow, Summary
 from dtir.cli.places import place_text
+from dtir.cli.states_text import NO_STATES, States
 from dtir.cli.terminal import PLAIN, Style, count, printable, size_text, table
 from dtir.ir.program import DistributedTaskIR
 from dtir.ir.ranks import RankRange
@@ -36,8 +37,8 @@ def names_of(program: DistributedTaskIR) -> Names:
     return {str(one.id): one.name for one in named if one.name}
 
 
-def finding(item: Diagnostic, style: Style = PLAIN, names: Names = NO_NAMES) -> list[str]:
-    """One finding: the line that counts first, then what it concerns (by name where it has one) and what to do."""
+def finding(item: Diagnostic, style: Style = PLAIN, names: Names = NO_NAMES, states: States = NO_STATES) -> list[str]:
+    """One finding: the line that counts first, then what it concerns (by name where it has one), the states, and what to do."""
     where = place_text(item.path)
     head = f"{style.severity(item.severity, item.severity.value)} [{item.code}] {printable(item.message)}"
     lines = [head]
@@ -49,6 +50,7 @@ def finding(item: Diagnostic, style: Style = PLAIN, names: Names = NO_NAMES) -> 
     lines.extend(
         f"    {printable(related.label)}: {printable(place_text(related.path) or '<root>')}" for related in item.related
     )
+    lines.extend("    " + line for line in states.lines(item))
     if item.hint:
         lines.append(f"    hint: {printable(item.hint)}")
     return lines
@@ -70,13 +72,18 @@ def finding_counts(diagnostics: Sequence[Diagnostic], style: Style = PLAIN) -> s
 
 
 def findings(
-    diagnostics: Sequence[Diagnostic], *, limit: int | None, style: Style = PLAIN, names: Names = NO_NAMES
+    diagnostics: Sequence[Diagnostic],
+    *,
+    limit: int | None,
+    style: Style = PLAIN,
+    names: Names = NO_NAMES,
+    states: States = NO_STATES,
 ) -> list[str]:
     """Findings, worst first, and how many more there are."""
     ordered = by_severity(diagnostics)
     lines: list[str] = []
     for item in ordered[:limit]:
-        lines.extend(finding(item, style, names))
+        lines.extend(finding(item, style, names, states))
     if limit is not None and len(ordered) > limit:
         lines.append(style.dim(f"... {count(len(ordered) - limit, 'more finding')}; --all shows them"))
     return lines
@@ -214,15 +221,18 @@ def verified(
     show_all: bool,
     style: Style = PLAIN,
     names: Names = NO_NAMES,
+    states: States = NO_STATES,
 ) -> list[str]:
-    """The text of ``verify``: the verdict, then the findings."""
+    """The text of ``verify``: the verdict, then the findings, each with the states before and after its task."""
     wrong = any(item.severity is Severity.ERROR for item in diagnostics)
     verdict = style.severity(Severity.ERROR, "not valid") if wrong else style.good("ok")
     by = f"judged by {', '.join(judges)}" if judges else "not judged"
     lines = [f"{style.bold(printable(label))}: {verdict} ({finding_counts(diagnostics, style)}; {by})"]
     lines += [
         "  " + line
-        for line in findings(diagnostics, limit=None if show_all else FINDINGS_SHOWN, style=style, names=names)
+        for line in findings(
+            diagnostics, limit=None if show_all else FINDINGS_SHOWN, style=style, names=names, states=states
+        )
     ]
     return lines
 

@@ -37,6 +37,7 @@ def _run(options: argparse.Namespace, console: Console) -> int:
     from dtir.cli.failing import report
     from dtir.cli.inputs import load_each, merged
     from dtir.cli.judges import judge
+    from dtir.cli.states_text import NO_STATES, States
 
     codes: list[int] = []
     judged: list[render_sarif.Judged] = []
@@ -60,6 +61,7 @@ def _run(options: argparse.Namespace, console: Console) -> int:
                 show_all=options.all,
                 style=console.style,
                 names=render_text.names_of(imported.program) if found else render_text.NO_NAMES,
+                states=States.of(imported.program) if found else NO_STATES,
             )
             console.out.write("\n".join(lines) + "\n")
     if options.format == "sarif":
