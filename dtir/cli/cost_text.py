@@ -172,9 +172,7 @@ def _bars(report: Report, shown: Sequence[int], style: Style) -> list[str]:
             name = f"{firsts[one]:>6}" if mark == "#" else " " * 6
             lines.append(f"{name} |{bar}|")
     loops = any(times > 1 for times in spans.times)
-    lines.append(
-        style.dim("# computes, = sends, . a little" + ("; of loops the first round is drawn" if loops else ""))
-    )
+    lines.append(style.dim("# computes, = sends, . a little" + (", ~ further rounds of a loop" if loops else "")))
     return lines
 
 
@@ -196,31 +194,50 @@ def _path(report: Report, limit: int | None, style: Style) -> list[str]:
         f"{count(len(report.path), 'step')}: compute {_percent(parts[Stream.COMPUTE], total)}, "
         f"communication {_percent(parts[Stream.COMMUNICATION], total)}; the longest:"
     ]
-    steps = sorted(report.path, key=lambda step: -step.seconds * step.times)
-    shown = report.path if limit is None else steps[:limit]
     firsts = report.made.classes.first_ranks()
+    rows: dict[tuple[object, ...], list[Step]] = {}
+    for step in report.path:
+        # What reads the same stands once, unless all of it is asked for, in order.
+        key = (
+            (step.start_s, step.task) if limit is None else (_operation(report, step.task), step.seconds, step.because)
+        )
+        rows.setdefault(key, []).append(step)
+    groups = list(rows.values())
+    if limit is not None:
+        groups.sort(key=lambda group: -sum(step.seconds * step.times for step in group))
     lines += table(
         ["task", "operation", "rank", "time", "times", "share", "because"],
-        [_step(report, step, total, firsts) for step in shown],
+        [_steps(report, group, total, firsts) for group in groups[:limit]],
         right=(2, 3, 4, 5),
         style=style,
     )
-    if len(steps) > len(shown):
-        lines.append(style.dim(f"... {count(len(steps) - len(shown), 'more step')}; --all shows them in order"))
+    if limit is not None and len(groups) > limit:
+        rest = sum(len(group) for group in groups[limit:])
+        lines.append(style.dim(f"... {count(rest, 'more step')}; --all shows them in order"))
     return lines if report.path else []
 
 
-def _step(report: Report, step: Step, total: float, firsts: Sequence[int]) -> list[str]:
-    task = task_of(report, step.task)
-    whole = step.seconds * step.times
+def _operation(report: Report, number: int) -> str:
+    return str(task_of(report, number).operation)
+
+
+def _named(names: Sequence[str]) -> str:
+    """The first of several names, and how many more there are."""
+    different = list(dict.fromkeys(names))
+    return different[0] + (f" +{len(different) - 1}" if len(different) > 1 else "")
+
+
+def _steps(report: Report, steps: Sequence[Step], total: float, firsts: Sequence[int]) -> list[str]:
+    first = steps[0]
+    whole = sum(step.seconds * step.times for step in steps)
     return [
-        task.name or str(task.id),
-        str(task.operation),
-        str(firsts[step.classes[0]]),
-        time_text(step.seconds),
-        f"{step.times:,}",
+        _named([task_of(report, step.task).name or str(task_of(report, step.task).id) for step in steps]),
+        _operation(report, first.task),
+        _named([str(firsts[step.classes[0]]) for step in steps]),
+        time_text(first.seconds),
+        f"{sum(step.times for step in steps):,}",
         _percent(whole, total),
-        step.because,
+        first.because,
     ]
 
 
@@ -235,35 +252,42 @@ def _collectives(report: Report, limit: int | None, style: Style) -> list[str]:
         if report.counted.get(number, 0) or made.exchanges[number].price.seconds is None
     ]
     totals = {n: (made.exchanges[n].price.seconds or 0.0) * report.counted.get(n, 0) for n in numbers}
-    numbers.sort(key=lambda number: -totals[number])
+    alike: dict[tuple[object, ...], list[int]] = {}
+    for number in numbers:
+        exchange = made.exchanges[number]
+        own = number if limit is None else -1
+        alike.setdefault(
+            (own, exchange.kind, exchange.size_bytes, exchange.group_size, report.axes[number], exchange.price), []
+        ).append(number)
+    groups = sorted(alike.values(), key=lambda group: -sum(totals[number] for number in group))
     cells: list[list[str]] = []
-    for number in numbers[:limit]:
-        exchange, exposure = made.exchanges[number], report.exposures.get(number, Exposure())
-        _, bus = bandwidths(exchange)
-        price = exchange.price
-        late = "" if exposure.last is None else f"{time_text(exposure.waiting_s)} for {exposure.last}"
+    for group in groups[:limit]:
+        first = made.exchanges[group[0]]
+        exposures = [report.exposures.get(number, Exposure()) for number in group]
+        longest = max(exposures, key=lambda item: item.waiting_s)
+        _, bus = bandwidths(first)
         cells.append(
             [
-                exchange.kind,
-                "?" if exchange.size_bytes is None else size_text(exchange.size_bytes),
-                "" if exchange.group_size is None else str(exchange.group_size),
-                ",".join(report.axes[number]),
-                price.level,
-                price.algorithm,
-                time_text(price.seconds),
-                f"{report.counted.get(number, 0):,}",
-                time_text(totals[number]),
-                time_text(exposure.exposed_s),
-                late,
+                first.kind,
+                "?" if first.size_bytes is None else size_text(first.size_bytes),
+                "" if first.group_size is None else str(first.group_size),
+                ",".join(report.axes[group[0]]),
+                first.price.level,
+                first.price.algorithm,
+                time_text(first.price.seconds),
+                f"{sum(report.counted.get(number, 0) for number in group):,}",
+                time_text(sum(totals[number] for number in group)),
+                time_text(sum(item.exposed_s for item in exposures)),
+                "" if longest.last is None else f"{time_text(longest.waiting_s)} for {longest.last}",
                 _rate(bus),
-                exchange.task.name or str(exchange.task.id),
+                _named([made.exchanges[number].task.name or str(made.exchanges[number].task.id) for number in group]),
             ]
         )
     header = ["kind", "message", "size", "axes", "over", "algorithm", "time", "runs", "total", "exposed", "waits"]
     header += ["busbw", "name"]
     lines = table(header, cells, right=(1, 2, 6, 7, 8, 9, 11), style=style) if cells else []
-    if limit is not None and len(numbers) > limit:
-        lines.append(style.dim(f"... {len(numbers) - limit:,} more; --all shows them"))
+    if limit is not None and len(groups) > limit:
+        lines.append(style.dim(f"... {sum(map(len, groups[limit:])):,} more; --all shows them"))
     models = sorted({made.exchanges[number].price.model for number in numbers})
     return [*lines, style.dim(f"times by: {', '.join(models)}")] if cells else []
 
@@ -284,21 +308,26 @@ def _tasks(report: Report, limit: int | None, style: Style) -> list[str]:
         for name, part in sorted(bounds.items(), key=lambda item: -item[1])
         if part and name
     )
-    numbers = sorted(
-        (n for n, t in totals.items() if t or made.locals[n].timed.seconds is None), key=lambda n: -totals[n]
-    )
+    alike: dict[tuple[object, ...], list[int]] = {}
+    for number, total in totals.items():
+        plan = made.locals[number]
+        if total or plan.timed.seconds is None:
+            own = number if limit is None else -1
+            alike.setdefault((own, _operation(report, number), plan.timed, plan.work, plan.by_class), []).append(number)
+    groups = sorted(alike.values(), key=lambda group: -sum(totals[number] for number in group))
     cells: list[list[str]] = []
-    for number in numbers[:limit]:
-        plan, task = made.locals[number], task_of(report, number)
+    for group in groups[:limit]:
+        plan = made.locals[group[0]]
         known = plan.timed.seconds is not None
+        whole_group = sum(totals[number] for number in group)
         cells.append(
             [
-                task.name or str(task.id),
-                str(task.operation),
+                _named([task_of(report, number).name or str(task_of(report, number).id) for number in group]),
+                _operation(report, group[0]),
                 time_text(max(plan.by_class) if plan.by_class else plan.timed.seconds),
-                f"{report.counted.get(number, 0):,}",
-                time_text(totals[number]),
-                _percent(totals[number], whole),
+                f"{sum(report.counted.get(number, 0) for number in group):,}",
+                time_text(whole_group),
+                _percent(whole_group, whole),
                 plan.timed.bound if known else plan.timed.reason,
                 f"{plan.work.flops:.3g}" if known and plan.work.flops else "",
                 "" if plan.work.moved_bytes is None else size_text(plan.work.moved_bytes),
@@ -309,8 +338,8 @@ def _tasks(report: Report, limit: int | None, style: Style) -> list[str]:
         return []
     lines = [f"limited by {shares}"] if shares else []
     lines += table(header, cells, right=(2, 3, 4, 5, 7, 8), style=style)
-    if limit is not None and len(numbers) > limit:
-        lines.append(style.dim(f"... {len(numbers) - limit:,} more; --all shows them"))
+    if limit is not None and len(groups) > limit:
+        lines.append(style.dim(f"... {sum(map(len, groups[limit:])):,} more; --all shows them"))
     return lines
 
 
