@@ -50,13 +50,4 @@ CODES: tuple[CodeEntry, ...] = (
         "raise --max-members",
         Severity.INFO,
     ),
-    CodeEntry(
-        "verify.judge_unavailable",
-        "A judge that was asked for, by name or by default, is not part of this version. "
-        "It found nothing because it did not look.",
-        "dtir verify --judge value mlp.json   in a version without the value judge",
-        "dtir verify --judge structure mlp.json",
-        "read the result as that of the judges that ran",
-        Severity.WARNING,
-    ),
 )

@@ -1,33 +1,19 @@
-"""The judges of ``dtir verify``: who looks at a program, and who could not.
-
-The structural judge is always here and always runs. The others are those of `dtir.verify`, entered through its one
-function ``verify``; where that package is absent the result says that nobody looked.
-"""
+"""The judges of ``dtir verify``: who looks at a program, in which mode and for which runtime."""
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, cast
+from typing import Literal
 
 from dtir.ir.program import DistributedTaskIR
-from dtir.schema.diagnostics import Diagnostic, Severity, VerificationReport
+from dtir.schema.diagnostics import Diagnostic
 
 STRUCTURE = "structure"
 JUDGES = (STRUCTURE, "static", "value")
 DEFAULT_JUDGES = (STRUCTURE, "static")
 MODES = ("check", "infer")
-VERIFIER = "dtir.verify"
-
-
-class Verifier(Protocol):
-    """`dtir.verify.verify`: the findings of the named judges, in a stable order; mode None lets it choose."""
-
-    def __call__(
-        self, program: DistributedTaskIR, *, judges: Sequence[str], mode: str | None
-    ) -> VerificationReport: ...
+STRICTNESS = ("mpi", "nccl", "gpu-p2p")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,22 +22,19 @@ class Judgement:
 
     Args:
         diagnostics: findings in the order of the judges.
-        ran: the judges that looked.
+        ran: the judges that were asked to look.
     """
 
     diagnostics: tuple[Diagnostic, ...]
     ran: tuple[str, ...]
 
 
-def verifier() -> Verifier | None:
-    """The entry of `dtir.verify`; None where this version has none."""
-    if importlib.util.find_spec(VERIFIER) is None:
-        return None
-    return cast("Verifier | None", getattr(importlib.import_module(VERIFIER), "verify", None))
-
-
 def judge(
-    program: DistributedTaskIR, judges: Sequence[str], *, mode: str | None = None, explicit: bool = True
+    program: DistributedTaskIR,
+    judges: Sequence[str],
+    *,
+    mode: Literal["check", "infer"] | None = None,
+    strictness: Literal["mpi", "nccl", "gpu-p2p"] = "nccl",
 ) -> Judgement:
     """Have a program judged.
 
@@ -59,24 +42,9 @@ def judge(
         program: the program.
         judges: names of `JUDGES`; the structural one runs even when it is not among them.
         mode: ``check`` the layouts as stated, ``infer`` them, or None: as the program asks for.
-        explicit: whether the user named the judges; the note about an absent one is then a warning.
+        strictness: which orders of communication the runtime tolerates, see `dtir.verify.verify`.
     """
-    further = tuple(name for name in judges if name != STRUCTURE)
-    found = verifier() if further else None
-    if found is not None:
-        report = found(program, judges=(STRUCTURE, *further), mode=mode)
-        return Judgement(tuple(report), (STRUCTURE, *further))
-    notes = [_absent(name, explicit) for name in further]
-    if mode == "infer":
-        notes.append(_absent("infer mode", explicit=True))
-    return Judgement((*program.diagnostics(), *notes), (STRUCTURE,))
+    from dtir.verify import verify  # the rules are loaded when a program is judged, not with the command line
 
-
-def _absent(what: str, explicit: bool) -> Diagnostic:
-    return Diagnostic(
-        "verify.judge_unavailable",
-        f"{what} is not part of this version: nothing was judged by it",
-        severity=Severity.WARNING if explicit else Severity.INFO,
-        hint="read the result as that of the judges that ran",
-        subject=(what,),
-    )
+    wanted = (STRUCTURE, *(name for name in JUDGES if name in judges and name != STRUCTURE))
+    return Judgement(tuple(verify(program, judges=wanted, mode=mode, strictness=strictness)), wanted)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from dtir.cli.command import FAILED, FINDINGS, OK, Command, Console, add_files, add_format, has_errors, worst
-from dtir.cli.judges import DEFAULT_JUDGES, JUDGES, MODES
+from dtir.cli.judges import DEFAULT_JUDGES, JUDGES, MODES, STRICTNESS
 
 
 def _judges(text: str) -> tuple[str, ...]:
@@ -28,6 +28,13 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--mode", choices=MODES, help="check the layouts as stated, or infer them (default: as the program asks for)"
     )
+    parser.add_argument(
+        "--strictness",
+        choices=STRICTNESS,
+        default="nccl",
+        help="orders of communication that the runtime tolerates: one for each communicator (mpi), one for all of a device "
+        "(nccl, the default), also ungrouped sends wait for their receiver (gpu-p2p)",
+    )
     parser.add_argument("--all", action="store_true", help="text: every finding")
 
 
@@ -48,7 +55,7 @@ def _run(options: argparse.Namespace, console: Console) -> int:
             report(name, tuple(imported.diagnostics), console)
             continue
         verdict = judge(
-            imported.program, options.judge or DEFAULT_JUDGES, mode=options.mode, explicit=options.judge is not None
+            imported.program, options.judge or DEFAULT_JUDGES, mode=options.mode, strictness=options.strictness
         )
         found = merged(imported.diagnostics, verdict.diagnostics)
         codes.append(FINDINGS if has_errors(found) else OK)

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from dtir.cli import judges
 from dtir.importers import load_path
 from dtir.ir import BindingAxis, DistributedTaskIR, Symbol
 from dtir.schema.diagnostics import Diagnostic, VerificationReport
@@ -163,41 +162,24 @@ def test_verify_a_valid_program(run: Run, snapshot: Path) -> None:
     assert (sarif["version"], sarif["runs"][0]["results"]) == ("2.1.0", [])
 
 
-@pytest.fixture
-def no_verifier(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(judges, "verifier", lambda: None)
-
-
-@pytest.mark.usefixtures("no_verifier")
-def test_a_judge_that_is_absent_is_named(run: Run, snapshot: Path) -> None:
-    by_default = run("verify", snapshot, "--format", "json")
-    assert by_default.code == 0
-    assert [(item["severity"], item["subject"]) for item in by_default.json["diagnostics"]] == [("info", ["static"])]
-    asked = run("verify", snapshot, "--judge", "structure,static,value", "--mode", "infer", "--format", "json")
-    assert [(item["severity"], item["subject"]) for item in asked.json["diagnostics"]] == [
-        ("warning", ["static"]),
-        ("warning", ["value"]),
-        ("warning", ["infer mode"]),
-    ]
-    assert "nothing was judged by it" in run("verify", snapshot).out
-
-
-def test_a_verifier_is_asked_for_what_was_named(run: Run, snapshot: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_verifier_is_asked_for_what_was_named(run: Run, snapshot: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[object, ...]] = []
 
-    def verify(made: DistributedTaskIR, *, judges: tuple[str, ...], mode: str | None) -> VerificationReport:
-        asked.append((made.name, judges, mode))
+    def verify(
+        made: DistributedTaskIR, *, judges: tuple[str, ...], mode: str | None, strictness: str
+    ) -> VerificationReport:
+        asked.append((made.name, judges, mode, strictness))
         return VerificationReport((Diagnostic("rank.unknown", "no"),))
 
-    monkeypatch.setattr(judges, "verifier", lambda: verify)
-    done = run("verify", snapshot, "--judge", "value,static", "--mode", "infer", "--format", "json")
-    assert asked == [("demo", ("structure", "value", "static"), "infer")]
+    monkeypatch.setattr("dtir.verify.verify", verify)
+    done = run(
+        "verify", snapshot, "--judge", "value,static", "--mode", "infer", "--strictness", "mpi", "--format", "json"
+    )
+    assert asked == [("demo", ("structure", "static", "value"), "infer", "mpi")]
     assert done.code == 1
     assert done.codes == ["rank.unknown"]
     run("verify", snapshot)
-    assert asked[1:] == [("demo", ("structure", "static"), None)]
-    run("verify", snapshot, "--judge", "structure")
-    assert len(asked) == 2
+    assert asked[1:] == [("demo", ("structure", "static"), None, "nccl")]
 
 
 @pytest.mark.parametrize("names", ["", "static,", "structure,values"])
