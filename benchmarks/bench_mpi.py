@@ -2,7 +2,8 @@
 
 Peer: the same collective by mpi4py itself (`Allreduce`, `Allgather`, ...), with buffers that are made once. Ours is a step
 of a plan as `dtir run` executes it: operands looked up, shapes checked, the watchdog told, bytes counted on both sides,
-a fresh result. Calls take turns, each after a barrier; an iteration counts as long as on its slowest process.
+a fresh result. Calls take turns, each after a barrier. As in a run record a call lasts from the last start to the last
+end, on the clock that the processes of a host share: what one process waits for another is not the collective's time.
 
 Inputs: float32 vectors of 1 KiB to 16 MiB a rank, one rank a process.
 
@@ -10,7 +11,8 @@ Inputs: float32 vectors of 1 KiB to 16 MiB a rank, one rank a process.
     python benchmarks/bench_mpi.py 4         # for 4
     pytest benchmarks/bench_mpi.py           # that it runs, on small sizes
 
-"step" is what a run record holds (around the exchange alone), "whole" everything that `Session.execute` does.
+"step" is what a run record holds (around the exchange alone); "whole" is everything that `Session.execute` does, from the
+first start on.
 """
 
 from __future__ import annotations
@@ -90,7 +92,7 @@ class Case:
         board = Board.create(ranks)
         watch = Watchdog(board, self.world.process, 600.0, lambda stall: None)
         binding = spread("mpi", ranks, ranks)
-        self.step_s = 0.0
+        self.step_ns = (0, 0)
         self.session: Session = MpiBackend(watch).prepare(plan, binding, Options(), self._note)
         (self._step,) = plan.main.steps
         self.source = np.random.default_rng(self.world.process).standard_normal(elements).astype(np.float32)
@@ -99,10 +101,11 @@ class Case:
         self.raw = self._raw(kind, elements)
 
     def _note(self, step: Step, ranks: Any, start: int, end: int, sent: Traffic | None = None) -> None:
-        self.step_s = (end - start) / 1e9
+        self.step_ns = (start, end)
 
     def load(self) -> None:
-        """A step frees what nobody reads after it: the operand is given again before each turn."""
+        """A step frees what nobody reads after it: the operand is given again before each turn, and the result dropped."""
+        self.session.reset()
         self.session.load_slot(self._input, Slab((self.world.process,), self.source[None]))
 
     def ours(self) -> None:
@@ -130,23 +133,27 @@ class Case:
 def measure(kind: str, size_bytes: int, turns: int) -> dict[str, Any]:
     case = Case(kind, size_bytes)
     comm, mpi = case.world.comm, case.world.mpi
-    own = np.empty((turns, 3))
+    spans = np.empty((turns, 3, 2), np.int64)
     for turn in range(-3, turns):
-        comm.Barrier()
-        begin = time.perf_counter()
-        case.raw()
-        raw = time.perf_counter() - begin
         case.load()
         comm.Barrier()
-        begin = time.perf_counter()
+        begin = time.perf_counter_ns()
+        case.raw()
+        raw = (begin, time.perf_counter_ns())
+        comm.Barrier()
+        begin = time.perf_counter_ns()
         case.ours()
-        whole = time.perf_counter() - begin
+        whole = (begin, time.perf_counter_ns())
         if turn >= 0:
-            own[turn] = raw, case.step_s, whole
-    slowest = np.empty_like(own)
-    comm.Allreduce(own, slowest, op=mpi.MAX)
-    medians = [statistics.median(column) * 1e6 for column in slowest.T.tolist()]
-    least = [min(column) * 1e6 for column in slowest.T.tolist()]
+            spans[turn] = raw, case.step_ns, whole
+    last, first = np.empty_like(spans), np.empty_like(spans)
+    comm.Allreduce(spans, last, op=mpi.MAX)
+    comm.Allreduce(spans, first, op=mpi.MIN)
+    starts = last[:, :, 0].copy()
+    starts[:, 2] = first[:, 2, 0]
+    lasted_us = (last[:, :, 1] - starts) / 1e3
+    medians = [statistics.median(column) for column in lasted_us.T.tolist()]
+    least = [min(column) for column in lasted_us.T.tolist()]
     return {"kind": kind, "bytes": size_bytes, "median_us": medians, "least_us": least}
 
 

@@ -79,13 +79,17 @@ class Participant:
             True, library, Capabilities(wire_bytes=measured, clock="perf_counter (of the host)", processes=True)
         )
 
-    def run(self, inputs: Inputs) -> bytes:
-        """Run, and give what is to be handed back; a failure ends the process, and with it the whole run."""
+    def run(self, inputs: Inputs, deliver: Callable[[bytes], None]) -> None:
+        """Run, and hand the result over; a failure ends the process, and with it the whole run.
+
+        Only then is the process done: one that fails waits for the others before it ends them all, and would not wait for
+        a result that is still on its way.
+        """
         self._watchdog.start()
         with _Failing(self):
             result = self._run(inputs)
+            deliver(pack_result(result.record, result.spent, result.outputs))
         self._watchdog.finish()
-        return pack_result(result.record, result.spent, result.outputs)
 
     def _run(self, inputs: Inputs) -> RunResult:
         task = self._task
@@ -136,8 +140,10 @@ class Participant:
         """Say why, let the others write down what they have, and end the run."""
         row = self._board.read(self._world.process)
         now = time.perf_counter_ns()
-        self._watchdog.finish(failed=True)
+        self._watchdog.stand_down()
         self._report(Failure(self._world.process, self._ranks, code, message, step, row.group, now), self.partial())
+        # Not before: another process that fails too ends them all as soon as everybody is done.
+        self._watchdog.finish(failed=True)
         self._board.stop()
         self._wait_for_others()
         self._world.abort(FAILED)

@@ -194,8 +194,11 @@ def _take_part(
 
     task = Task(plan, binding, inputs.seed, options, timing, limit_s)
     participant = Participant(found, task, board, 0, report)
-    data = participant.run(own_inputs(inputs, binding.ranks_of(found.process)))
-    gathered = found.gather_bytes(data)
+    handed: list[list[bytes] | None] = []
+    participant.run(
+        own_inputs(inputs, binding.ranks_of(found.process)), lambda data: handed.append(found.gather_bytes(data))
+    )
+    (gathered,) = handed
     if gathered is None:
         raise SystemExit(0)
     returned = [unpack_result(item, plan, slots, binding.ranks_of(process)) for process, item in enumerate(gathered)]

@@ -54,8 +54,9 @@ def main(arguments: Sequence[str]) -> int:
         write_bytes(job.result(found.process), done)
 
     inputs = read_inputs(job.inputs, plan, job.binding.ranks_of(found.process), job.seed)
-    result = Participant(found, task, board, launcher, report).run(inputs)
-    write_bytes(job.result(found.process), result)
+    Participant(found, task, board, launcher, report).run(
+        inputs, lambda result: write_bytes(job.result(found.process), result)
+    )
     return 0
 
 

@@ -155,13 +155,17 @@ class Watchdog:
         self._thread = threading.Thread(target=self._watch, args=(bell, rung), name="dtir-watchdog", daemon=True)
         self._thread.start()
 
-    def finish(self, failed: bool = False) -> None:
-        """Stop looking: the process has come to its end."""
+    def stand_down(self) -> None:
+        """Stop looking; the row still says what the process did last."""
         self._ended.set()
-        self._write(Doing.FAILED if failed else Doing.FINISHED, -1)
         self._give_signals_back()
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join()  # it looks often, and closes what it listens to
+
+    def finish(self, failed: bool = False) -> None:
+        """The process has come to its end, and what it has to say is written down: nobody need wait for it."""
+        self.stand_down()
+        self._write(Doing.FAILED if failed else Doing.FINISHED, -1)
 
     # -- what the main thread says --------------------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from typing import TypeAlias
 import numpy as np
 
 from dtir.execute.accumulate import ReductionError, left_fold
+from dtir.execute.backends.mpi_buffers import Buffers
 from dtir.execute.backends.mpi_layout import GroupLayout, Operand, chunk_bounds
 from dtir.execute.backends.mpi_messages import Messenger
 from dtir.execute.dtypes import Array
@@ -36,6 +37,7 @@ class Direct:
         number: of the group among the request's groups.
         layout: the group over processes.
         process: this one.
+        buffers: memory for results.
     """
 
     messenger: Messenger
@@ -43,6 +45,7 @@ class Direct:
     number: int
     layout: GroupLayout
     process: int
+    buffers: Buffers
 
     @property
     def mine(self) -> tuple[int, ...]:
@@ -71,7 +74,7 @@ class Direct:
         flat = {place: np.ascontiguousarray(array).reshape(-1) for place, array in arrays.items()}
         bounds = dict(zip(layout.processes, chunk_bounds(first.size, len(layout.processes)), strict=True))
         parts = self._chunks(flat, bounds, operand, tag)
-        whole: Array = np.empty(first.size, operand.dtype)
+        whole = self.buffers.empty((first.size,), operand.dtype)
         own = whole[slice(*bounds[self.process])]
         if own.size:
             own[...] = self._folded(parts, combine)
@@ -88,7 +91,7 @@ class Direct:
         """This process's chunk of every member, ``(members, chunk)``."""
         layout = self.layout
         start, stop = bounds[self.process]
-        parts = np.empty((len(layout.members), stop - start), operand.dtype)
+        parts = self.buffers.empty((len(layout.members), stop - start), operand.dtype)
         for place, array in flat.items():
             parts[place] = array[start:stop]
         self.messenger.swap(
@@ -109,7 +112,7 @@ class Direct:
         gathered: dict[int, Array] = {}
         for target in self.mine:
             block = arrays[self.mine[0]][cuts[target]]
-            parts = gathered[target] = np.empty((len(layout.members), *block.shape), operand.dtype)
+            parts = gathered[target] = self.buffers.empty((len(layout.members), *block.shape), operand.dtype)
             for place, array in arrays.items():
                 parts[place] = array[cuts[target]]
         self.messenger.swap(
@@ -158,7 +161,7 @@ class Direct:
         starts = [sum(rooms[:place]) for place in range(len(rooms))]
         shape = list(operand.shapes[0])
         shape[dim] = sum(rooms)
-        whole = np.empty(shape, operand.dtype) if rooms == extents else np.zeros(shape, operand.dtype)
+        whole = self.buffers.empty(shape, operand.dtype) if rooms == extents else np.zeros(shape, operand.dtype)
         blocks = [whole[_cut(dim, (start, start + extent))] for start, extent in zip(starts, extents, strict=True)]
         for place, array in arrays.items():
             blocks[place][...] = array
@@ -188,7 +191,7 @@ class Direct:
                 starts.append(starts[-1] + shape[concat])
             joined = list(shapes[0])
             joined[concat] = starts[-1]
-            whole = np.empty(joined, operand.dtype)
+            whole = self.buffers.empty(joined, operand.dtype)
             results.append(whole)
             blocks[target] = [whole[_cut(concat, bounds)] for bounds in pairwise(starts)]
             for place, array in arrays.items():
@@ -239,7 +242,7 @@ class Direct:
             self.messenger.swap([(other, (array,)) for other in self.others], (), tag)
             return array
         process = next(process for process, places in self.layout.places.items() if root in places)
-        found = np.empty(operand.shapes[root], operand.dtype)
+        found = self.buffers.empty(operand.shapes[root], operand.dtype)
         self.messenger.swap((), [(process, (found,))], tag)
         return found
 

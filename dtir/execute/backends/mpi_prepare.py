@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from dtir.execute.backends.mpi_buffers import Buffers
 from dtir.execute.backends.mpi_direct import Direct
 from dtir.execute.backends.mpi_layout import GroupLayout, Operand, Way, way_of
 from dtir.execute.backends.mpi_native import Native
 from dtir.execute.backends.mpi_world import World
-from dtir.execute.dtypes import numpy_dtype
+from dtir.execute.dtypes import Array, numpy_dtype
 from dtir.execute.exchange import Exchange, Move, Moves
 from dtir.execute.steps import ExecPlan, ScopePlan, Slot, Step
+from dtir.ir.collectives import CollectiveKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,7 @@ class Meeting:
         operands: what its members bring.
         direct: the exchange by messages.
         native: by the library, where that is the way.
+        short: the same as one function of the only array of this process, where there is such a way.
     """
 
     number: int
@@ -36,6 +39,7 @@ class Meeting:
     operands: tuple[Operand, ...]
     direct: Direct
     native: Native | None
+    short: Callable[[Array], Array] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,10 @@ class ReadyExchange:
         slots: the operands.
         crossing: pairs of a permute that leave or reach this process, by the other process.
         absent: who of this process waits for whom that takes no part in the step at all; two empty lists: nobody.
+        alone: the only rank of this process, where it meets one group with one operand and everybody takes part: the
+            most frequent case by far, for which there is a short way.
+        usual: the shape of the slab with which that rank comes.
+        dtype: its element type.
     """
 
     step: Step
@@ -59,6 +67,9 @@ class ReadyExchange:
     slots: tuple[Slot, ...]
     crossing: Mapping[int, tuple[tuple[int, int], ...]]
     absent: tuple[tuple[int, ...], tuple[int, ...]]
+    alone: int | None
+    usual: tuple[int, ...] = ()
+    dtype: np.dtype[Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +119,7 @@ class Preparer:
         self._process = world.process
         self._process_of = process_of
         self._here = frozenset(rank for rank, process in enumerate(process_of) if process == world.process)
+        self._buffers = Buffers()
         self.exchanges: dict[int, ReadyExchange] = {}
         self.moves: dict[int, ReadyMoves] = {}
 
@@ -145,9 +157,10 @@ class Preparer:
                 if way is Way.MEMORY:
                     inside.append(number)
                     continue
-                direct = Direct(self._world.messenger, request, number, layout, self._process)
+                direct = Direct(self._world.messenger, request, number, layout, self._process, self._buffers)
                 name = request.numbers[number] if request.numbers else number
                 meetings.append(Meeting(number, name, layout, operands, direct, None))
+        alone = self._alone(request, step, meetings)
         self.exchanges[id(request)] = ReadyExchange(
             step,
             tuple(meetings),
@@ -156,7 +169,18 @@ class Preparer:
             slots,
             self._crossing(request.pairs),
             self._absent(request, frozenset(step.ranks)),
+            alone,
+            () if alone is None else (1, *held_shape(slots[0], alone)),
+            None if alone is None else numpy_dtype(slots[0].value.type.dtype),
         )
+
+    def _alone(self, request: Exchange, step: Step, meetings: Sequence[Meeting]) -> int | None:
+        tuples = request.kind is CollectiveKind.ALL_TO_ALL and request.split is None
+        if len(self._here) != 1 or len(meetings) != 1 or len(step.inputs) != 1 or tuples:
+            return None
+        (rank,) = self._here
+        missing = set(meetings[0].layout.members) - set(step.ranks)
+        return rank if rank in meetings[0].layout.members and not missing else None
 
     def _absent(self, request: Exchange, taking_part: frozenset[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Ranks of this process that wait for somebody who takes no part in the step."""
@@ -175,8 +199,8 @@ class Preparer:
         request = step.exchange
         assert request is not None
         comm = self._world.team(meeting.layout.processes)
-        found = Native(self._world.mpi, comm, request, meeting.number, meeting.layout, self._process)
-        return replace(meeting, native=found)
+        found = Native(self._world.mpi, comm, request, meeting.number, meeting.layout, self._process, self._buffers)
+        return replace(meeting, native=found, short=found.short(meeting.operands[0]))
 
     def _crossing(self, pairs: Sequence[tuple[int, int]]) -> dict[int, tuple[tuple[int, int], ...]]:
         found: dict[int, list[tuple[int, int]]] = {}
