@@ -9,11 +9,11 @@ from difflib import get_close_matches
 from typing import NoReturn
 
 from dtir._version import __version__
-from dtir.cli import calibrate, convert, cost, explain, explore, run, show, verify
+from dtir.cli import calibrate, convert, cost, explain, explore, export, run, show, verify
 from dtir.cli.command import Command, failure
 
 COMMANDS: dict[str, Command] = {
-    module.COMMAND.name: module.COMMAND for module in (show, verify, convert, run, cost, calibrate, explore, explain)
+    module.COMMAND.name: module.COMMAND for module in (show, verify, convert, run, cost, calibrate, export, explore, explain)
 }
 
 _UNKNOWN_OPTIONS = re.compile(r"unrecognized arguments: (.*)")

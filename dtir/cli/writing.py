@@ -21,8 +21,15 @@ def write(name: str, text: str, console: Console) -> None:
         console.out.write(text)
         return
     data = text.encode("utf-8")
-    if name.endswith(".gz"):
-        data = gzip.compress(data, mtime=0)
+    write_bytes(name, gzip.compress(data, mtime=0) if name.endswith(".gz") else data)
+
+
+def write_bytes(name: str, data: bytes) -> None:
+    """Write bytes to a file as they are, all or nothing.
+
+    Raises:
+        Failure: it cannot be written; what was there before is unchanged.
+    """
     try:
         _replace(Path(os.path.realpath(name)), data)
     except OSError as error:
