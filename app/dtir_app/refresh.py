@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +21,7 @@ from dtir_app.frames.tables import row_of, table_page
 from dtir_app.frames.tensors import tensor_bar, tensor_maps
 from dtir_app.library import Library
 from dtir_app.locked import Pen
+from dtir_app.panels import PANELS, Desk
 from dtir_app.scenes import Scene, scene
 from dtir_app.selection import selection_text, task_of
 from dtir_app.shell import Parts
@@ -44,6 +46,7 @@ class Painter:
         self._state, self._parts, self._pen, self._library = state, parts, pen, library
         self.graph = Shown()
         self._mask: tuple[object, npt.NDArray[np.bool_]] | None = None
+        self._desk = Desk(state, pen, library, self.mask)
 
     def mask(self, store: Store) -> npt.NDArray[np.bool_]:
         """The tasks that the filters keep."""
@@ -61,7 +64,7 @@ class Painter:
     def draw_tabs(self) -> None:
         state = self._state
         page = "gallery" if state.gallery else "program"
-        self._parts.tabs.show({"tabs": bars.VIEW_TABS, "view": state.view, "page": page, "busy": state.busy})
+        self._parts.tabs.show({"tabs": _TABS, "view": state.view, "page": page, "busy": state.busy})
 
     def draw_notice(self) -> None:
         notice = self._state.notice
@@ -231,13 +234,20 @@ class Painter:
                 lambda view=view, frame=frame: view.show(frame.tiles, frame.ticks),
             )
 
+    def draw_panel(self, name: str) -> None:
+        """One of `dtir_app.panels`."""
+        self._parts.panels[name].draw(self._desk)
+
     def restyle(self) -> None:
         """The other theme for the figures."""
         dark = self._state.dark
         parts = self._parts
-        views = (parts.graph, parts.mesh, parts.before, parts.after)
+        views = [parts.graph, parts.mesh, parts.before, parts.after]
+        views += [figure for panel in parts.panels.values() for figure in panel.figures.values()]
         self._pen.write("theme", lambda: [view.restyle(dark) for view in views])  # type: ignore[func-returns-value]
 
+
+_TABS = (*bars.VIEW_TABS, *({"name": kind.name, "label": kind.label, "help": kind.help} for kind in PANELS))
 
 Draw = Callable[[Painter], None]
 
@@ -261,6 +271,7 @@ VIEWS: Mapping[str, tuple[frozenset[str], Draw]] = {
     "graph": (frozenset({"opened", "selection", "filters", "place", "folded", "page"}), Painter.draw_graph),
     "mesh": (frozenset({"opened", "selection", "mesh_axes", "mesh_columns", "mesh_at"}), Painter.draw_mesh),
     "tensor": (frozenset({"opened", "selection", "tensor_values", "tensor_dims", "tensor_at"}), Painter.draw_tensor),
+    **{kind.name: (kind.fields, partial(Painter.draw_panel, name=kind.name)) for kind in PANELS},
 }
 """Views, drawn while in sight; one that was out of sight when a field changed is drawn when it comes into sight."""
 

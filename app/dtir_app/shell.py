@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ from dtir_app.components import (
     TopBar,
 )
 from dtir_app.library import UPLOAD_LIMIT_BYTES
+from dtir_app.panels import PANELS, Panel
 from dtir_app.theme import css_variables
 from dtir_app.views.graph import GraphView
 from dtir_app.views.mesh import MeshView
@@ -66,6 +68,7 @@ class Parts:
     before: TensorView
     after: TensorView
     upload: pn.widgets.FileDropper
+    panels: Mapping[str, Panel]
 
     @property
     def elements(self) -> dict[str, object]:
@@ -86,7 +89,8 @@ class Parts:
             "gallery",
             "bridge",
         )
-        return {name: getattr(self, name) for name in names}
+        own = {name: getattr(self, name) for name in names}
+        return own | {name: made for panel in self.panels.values() for name, made in panel.elements.items()}
 
 
 def make_parts(dark: bool) -> Parts:
@@ -120,6 +124,7 @@ def make_parts(dark: bool) -> Parts:
             margin=0,
             stylesheets=[_DROP_CSS],
         ),
+        panels={kind.name: kind.make(dark) for kind in PANELS},
     )
 
 
@@ -139,11 +144,16 @@ def make_page(parts: Parts) -> Page:
     page.add_variable("page_css", css("page"))
     page.add_variable("element_css", css("element"))
     page.add_variable("dom_js", script("dom"))
+    page.add_variable("panels", PANELS)
+    page.add_variable("elements", frozenset(parts.elements))
     for name, element in parts.elements.items():
         page.add_panel(name, element)
     figures = {"graph": parts.graph, "mesh": parts.mesh, "tensor_before": parts.before, "tensor_after": parts.after}
+    figures |= {name: made for panel in parts.panels.values() for name, made in panel.figures.items()}
     for name, view in figures.items():
         # The template names a root's model after its place; the figures' own names are for finding them.
-        page.add_panel(f"{name}_figure", pn.pane.Bokeh(view.figure, sizing_mode="stretch_both", margin=0))
+        page.add_panel(
+            f"{name.replace('-', '_')}_figure", pn.pane.Bokeh(view.figure, sizing_mode="stretch_both", margin=0)
+        )
     page.add_panel("upload", parts.upload)
     return page

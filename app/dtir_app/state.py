@@ -13,6 +13,7 @@ from dtir_app.selection import NOTHING, Selection, task_of
 from dtir_app.store import Opened, Store
 
 VIEWS = ("overview", "graph", "mesh", "tensor")
+"""In the order of the tabs; those of `dtir_app.panels` come last."""
 TABLES = ("diagnostics", "collectives", "tasks", "tensors")
 
 
@@ -58,6 +59,8 @@ class State(param.Parameterized):
     tensor_dims = param.Dict(default={}, doc="picked dims by value")
     tensor_at = param.Dict(default={}, doc="picked blocks by value")
 
+    options = param.Dict(default={}, doc="what was chosen in the panels: by panel, then by choice")
+
     dark = param.Boolean(False)
     gallery = param.Boolean(False, doc="whether the page of programs is open")
     busy = param.String("", doc="what is being done; empty when nothing is")
@@ -101,6 +104,7 @@ class State(param.Parameterized):
             "tensor_values": {},
             "tensor_dims": {},
             "tensor_at": {},
+            "options": {},
             "gallery": False,
             "busy": "",
         }

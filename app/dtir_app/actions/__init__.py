@@ -8,6 +8,7 @@ from dtir_app.actions import arranging, graphing, listing, selecting
 from dtir_app.actions.context import Context, Message
 from dtir_app.actions.keys import KEYS, arrow
 from dtir_app.actions.paging import close_gallery, copy_link, dismiss, open_program, set_theme, set_view, toggle_gallery
+from dtir_app.panels import PANELS
 
 __all__ = ["Context", "handle"]
 
@@ -69,5 +70,6 @@ HANDLERS: dict[str, Action] = {
     "open-program": open_program,
     "dismiss": dismiss,
     "copy-link": copy_link,
+    **{name: action for kind in PANELS for name, action in kind.actions.items()},
 }
 WITHOUT_PROGRAM = frozenset({"theme", "gallery", "open-program", "dismiss", "clear", "view", "copy-link"})

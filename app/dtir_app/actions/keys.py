@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dtir_app.actions import graphing, selecting
 from dtir_app.actions.context import Context
 from dtir_app.actions.paging import copy_link, set_view, toggle_gallery
+from dtir_app.state import VIEWS
 
 
 def arrow(context: Context, key: str) -> None:
@@ -31,12 +32,9 @@ KEYS: dict[str, Callable[[Context], None]] = {
     "C": lambda context: selecting.next_communication(context, -1),
     "f": lambda context: graphing.focus(context, {}),
     "0": lambda context: graphing.fit(context, {}),
-    "1": _view("overview"),
-    "2": _view("graph"),
+    **{str(number): _view(name) for number, name in enumerate(VIEWS, 1)},
     "g": _view("graph"),
-    "3": _view("mesh"),
     "m": _view("mesh"),
-    "4": _view("tensor"),
     "o": lambda context: toggle_gallery(context, {}),
     "e": lambda context: graphing.open_item(context, {}),
     "x": _step_out,
@@ -46,7 +44,7 @@ KEYS: dict[str, Callable[[Context], None]] = {
 KEYS_HELP = (
     ("/", "search"),
     ("?", "this help"),
-    ("1 2 3 4", "overview, graph, mesh, tensor"),
+    (" ".join(str(number) for number in range(1, len(VIEWS) + 1)), ", ".join(VIEWS)),
     ("] [", "next, previous finding"),
     ("c C", "next, previous communication"),
     ("← →", "to what the task waits for, to what waits for it"),

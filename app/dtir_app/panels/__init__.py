@@ -1,0 +1,10 @@
+"""The views beyond the first four, each a `Kind`: registered here, drawn by the session, written nowhere else."""
+
+from __future__ import annotations
+
+from dtir_app.panels.base import Cell, Desk, Kind, Panel, Row
+
+__all__ = ["PANELS", "Cell", "Desk", "Kind", "Panel", "Row"]
+
+PANELS: tuple[Kind, ...] = ()
+"""In the order of the tabs; their names are those at the end of `dtir_app.state.VIEWS`."""
