@@ -9,11 +9,12 @@ from difflib import get_close_matches
 from typing import NoReturn
 
 from dtir._version import __version__
-from dtir.cli import calibrate, convert, cost, explain, explore, export, run, show, verify
+from dtir.cli import calibrate, convert, cost, diff, explain, explore, export, run, show, verify
 from dtir.cli.command import Command, failure
 
 COMMANDS: dict[str, Command] = {
-    module.COMMAND.name: module.COMMAND for module in (show, verify, convert, run, cost, calibrate, export, explore, explain)
+    module.COMMAND.name: module.COMMAND
+    for module in (show, verify, convert, run, diff, cost, calibrate, export, explore, explain)
 }
 
 _UNKNOWN_OPTIONS = re.compile(r"unrecognized arguments: (.*)")
