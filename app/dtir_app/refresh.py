@@ -95,6 +95,7 @@ class Painter:
                 "lead": lead,
                 "files": [*cards["file"], *cards["upload"]],
                 "folder": cards["folder"],
+                "folder_note": self._library.listing.note,
                 "programs": cards["gallery"],
                 "busy": state.busy,
                 "closable": state.store is not None,

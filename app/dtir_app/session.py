@@ -7,6 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from functools import partial
 from typing import Any
+from urllib.parse import urlsplit
 
 import panel as pn
 import param
@@ -26,7 +27,7 @@ from dtir_app.selection import selection_text
 from dtir_app.shell import make_page, make_parts
 from dtir_app.state import QUIET, Notice, State
 from dtir_app.store import Opened
-from dtir_app.text import plural
+from dtir_app.text import bytes_text, plural
 
 NOTICE_LINES = 8
 
@@ -57,7 +58,7 @@ class Session:
         self._document = document
         self._post = post
         self.state = State(dark=dark)
-        self._parts = make_parts(dark)
+        self._parts = make_parts(dark, library.upload_bytes)
         self._pen = Pen(document)
         self._painter = Painter(self.state, self._parts, self._pen, library)
         self._context = Context(self.state, self._painter, self.open_program, self._parts.bridge.send)
@@ -210,6 +211,10 @@ class Session:
         name, data = next(iter(files.items()))
         content = data.encode("utf-8") if isinstance(data, str) else bytes(data)
         self._parts.upload.value = {}
+        if len(content) > self._library.upload_bytes:  # the browser checks this too, and is not to be trusted
+            limit = bytes_text(self._library.upload_bytes)
+            self.state.notice = Notice("error", f"{name} is larger than {limit}, the most that may be dropped.")
+            return
         self._wait(self._library.upload(name, content), name, "")
 
     def close(self) -> None:
@@ -241,18 +246,24 @@ def remarks(opened: Opened) -> Notice:
     return Notice("warning", f"{opened.label} is open, with {plural(len(errors), 'error')}; see Diagnostics.")
 
 
+def _query(document: Document | None) -> str:
+    """The address of a page from the question mark on. Not by Panel's `Location`, which takes no IPv6 address."""
+    context = document.session_context if document is not None else None
+    address = urlsplit(str(getattr(getattr(context, "request", None), "uri", "") or ""))
+    return f"?{address.query}" if address.query else ""
+
+
 def create_app(library: Library) -> Callable[[], pn.Template]:
     """What the server calls for every browser that comes: a page with a state of its own."""
 
     def app() -> pn.Template:
-        arguments = pn.state.location.search if pn.state.location is not None else ""
         cookies = pn.state.cookies or {}
         document = pn.state.curdoc
         session = Session(
             library,
             document=document,
             post=IOLoop.current().add_callback,
-            query=arguments or "",
+            query=_query(document),
             dark=cookies.get("dtir_theme") == "dark",
         )
         if document is not None:

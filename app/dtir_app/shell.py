@@ -93,8 +93,8 @@ class Parts:
         return own | {name: made for panel in self.panels.values() for name, made in panel.elements.items()}
 
 
-def make_parts(dark: bool) -> Parts:
-    """The elements and figures of one page, empty."""
+def make_parts(dark: bool, upload_bytes: int = UPLOAD_LIMIT_BYTES) -> Parts:
+    """The elements and figures of one page, empty; `upload_bytes` is the size of a file that may be dropped."""
     wide = {"sizing_mode": "stretch_width"}
     return Parts(
         topbar=TopBar(**wide),
@@ -117,7 +117,7 @@ def make_parts(dark: bool) -> Parts:
         after=TensorView("tensor-after", dark),
         upload=pn.widgets.FileDropper(
             multiple=False,
-            max_file_size=f"{UPLOAD_LIMIT_BYTES // (1024 * 1024)}MB",
+            max_file_size=f"{max(1, upload_bytes // 1024)}KB",
             chunk_size=CHUNK_BYTES,
             layout="compact",
             sizing_mode="stretch_width",

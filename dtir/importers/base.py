@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import TypeAlias
 
+from dtir.ir.ids import NodeId
 from dtir.ir.program import DistributedTaskIR
 from dtir.schema.diagnostics import EMPTY_DIAGNOSTICS, Diagnostic, DiagnosticSet
 
@@ -27,13 +28,16 @@ class Limits:
         size_bytes: bytes of one input, counted after decompression (a small ``.gz`` may unpack to any size).
         json_depth: brackets open at once in JSON text. A reader may set itself a lower limit (snapshots nest 984 levels
             at most); this one keeps a file of nothing but brackets from being read at all.
+        items: lines and commas of the text. Every entry of a list and every instruction costs memory many times its own
+            length once it is parsed.
     """
 
     size_bytes: int = 512 * 1024 * 1024
     json_depth: int = 10_000
+    items: int = 100_000_000
 
     def __post_init__(self) -> None:
-        for name in ("size_bytes", "json_depth"):
+        for name in ("size_bytes", "json_depth", "items"):
             value = getattr(self, name)
             if not isinstance(value, int) or value <= 0:
                 raise ValueError(f"{name}={value!r} ({type(value).__name__}) must be a positive int")
@@ -72,6 +76,19 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
+class TaskTime:
+    """When one rank ran one task, as a trace says it: nanoseconds of the trace's clock.
+
+    Times are no part of a program; they go into a run record.
+    """
+
+    task: NodeId
+    rank: int
+    start_ns: int
+    end_ns: int
+
+
+@dataclass(frozen=True, slots=True)
 class Imported:
     """What came out of one input.
 
@@ -84,6 +101,7 @@ class Imported:
             nothing could be read.
         label: what to call the source: its file name without folders.
         others: further programs of the same source, in order; only the YAML form holds several.
+        times: when the ranks ran the tasks, where the source is a trace that says it.
     """
 
     program: DistributedTaskIR | None
@@ -92,6 +110,7 @@ class Imported:
     digest: str
     label: str
     others: tuple[Imported, ...] = ()
+    times: tuple[TaskTime, ...] = field(repr=False, default=())
 
     @property
     def ok(self) -> bool:

@@ -50,6 +50,14 @@ CODES: tuple[CodeEntry, ...] = (
         "check what wrote the file",
     ),
     CodeEntry(
+        "input.too_many_items",
+        "The input has more lines and commas than are read at most. It is refused before it is parsed, since every entry costs "
+        "memory many times its own length then.",
+        "a list of a billion zeros",
+        "one module of the dump",
+        "cut the dump to the module in question",
+    ),
+    CodeEntry(
         "input.encoding",
         "The text is not UTF-8. The message says which byte is not, and where.",
         "a file saved as UTF-16 or Latin-1",

@@ -89,7 +89,8 @@ def read_stream(
     """The unpacked bytes of a stream, within the limits.
 
     Returns:
-        `Err` with ``input.empty``, ``input.too_large``, ``input.too_deep``, ``input.truncated`` (a cut ``.gz``) or
+        `Err` with ``input.empty``, ``input.too_large``, ``input.too_many_items``, ``input.too_deep``,
+        ``input.truncated`` (a cut ``.gz``) or
         ``input.unreadable`` (a damaged one).
 
     Raises:
@@ -120,6 +121,7 @@ def _bounded(pieces: Iterator[bytes], limits: Limits, refuse: Refuse) -> Result[
     size_bytes = 0
     guard: JsonDepth | None = None
     seen_content = False
+    items = 0
     for piece in pieces:
         if not kept and (refusal := refuse(piece)):
             return Err(refusal)
@@ -129,6 +131,15 @@ def _bounded(pieces: Iterator[bytes], limits: Limits, refuse: Refuse) -> Result[
                 problem(
                     "input.too_large",
                     f"the input unpacks to more than {limits.size_bytes} bytes, the most that is read",
+                    hint="cut the dump to the module in question",
+                )
+            )
+        items += piece.count(b"\n") + piece.count(b",")
+        if items > limits.items:
+            return Err(
+                problem(
+                    "input.too_many_items",
+                    f"the input has more than {limits.items} lines and commas, the most that is read",
                     hint="cut the dump to the module in question",
                 )
             )

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 from dtir_app.gallery import examples
-from dtir_app.library import Library
+from dtir_app.library import Library, weight_bytes
 
-from dtir.importers import load_path
+from dtir.importers import Limits, load_path
 from tests.app.build import example, opened_example
 
 
@@ -112,3 +112,46 @@ def test_only_files_of_the_served_folder_can_be_opened_by_name(tmp_path: Path) -
     assert [entry.name for entry in library.entries("folder")] == ["b.yaml", "inner/a.yaml"]
     assert library.entry("folder:../secret.hlo") is None
     assert library.open("folder:inner/a.yaml").result().store is not None
+
+
+def test_the_same_content_under_two_names_of_a_file_is_one_program(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    for name in ("x.yaml", "a/x.yaml"):
+        (tmp_path / name).write_bytes(example("faults").path.read_bytes())
+    library = Library([tmp_path / "x.yaml", tmp_path / "a" / "x.yaml"])
+    one = library.open("file:0").result()
+    library.open("file:1").result()
+    library._pool.shutdown(wait=True)  # what a worker notes after the result is there
+    assert library.open("file:1").result() is one
+
+
+def test_memory_is_bounded_whatever_the_number() -> None:
+    paths = [example(name).path for name in ("ulysses", "fsdp", "halo")]
+    fits = sum(weight_bytes(opened_example(name)) for name in ("fsdp", "halo"))
+    library = Library(paths, cache_bytes=fits)
+    for key in ("file:0", "file:1", "file:2"):
+        library.open(key).result()
+        library._let_go()  # as the worker does, perhaps a moment later
+    assert list(library._futures) == ["file:1", "file:2"]
+    one = Library(paths, cache_bytes=1)
+    one.open("file:0").result()
+    one._let_go()
+    assert list(one._futures) == ["file:0"], "what somebody looks at stays"
+
+
+@pytest.mark.parametrize(
+    ("limits", "code"),
+    [
+        (Limits(size_bytes=100), "input.too_large"),
+        (Limits(items=5), "input.too_many_items"),
+    ],
+)
+def test_caps_hold_before_anything_is_parsed(limits: Limits, code: str) -> None:
+    faults = example("faults").path
+    for opened in (
+        Library([faults], limits=limits).open("file:0").result(),
+        Library(upload_limits=limits).upload("x.yaml", faults.read_bytes()).result(),
+        Library(folder=faults.parent, limits=limits).open(f"folder:{faults.name}").result(),
+    ):
+        assert opened.store is None
+        assert [item.code for item in opened.findings] == [code]

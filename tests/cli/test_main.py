@@ -9,9 +9,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from dtir_app import serve
+from dtir_app.serve import Served
 
 from dtir._version import __version__
 from dtir.cli import arguments, explore
+from dtir.importers import Limits
 from tests.helpers.cli import Run
 from tests.helpers.shared import ROOT
 
@@ -72,17 +75,49 @@ def test_explore_without_its_extra(run: Run, monkeypatch: pytest.MonkeyPatch) ->
 def test_explore_hands_over_what_was_asked(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_text("x")
-    calls: list[tuple[object, dict[str, object]]] = []
-    monkeypatch.setattr(explore, "_serve", lambda: lambda files, **options: calls.append((files, options)))
+    calls: list[tuple[object, Served]] = []
+    monkeypatch.setattr(serve, "serve", lambda files, served: calls.append((files, served)))
     assert run("explore", path, "--no-browser", "--port", "0").code == 0
-    assert calls == [([path], {"host": "127.0.0.1", "port": 0, "open_browser": False, "root": None})]
+    assert calls == [([path], Served(open_browser=False))]
+    calls.clear()
+    more = ("--max-input", "2MiB", "--max-depth", "9", "--max-items", "8", "--max-upload", "1k", "--cache", "3g")
+    given = ("--root", tmp_path, "--num-procs", "2", "--allow-origin", "a.example", "--allow-origin", "b.example:81")
+    assert run("explore", "--address", "0.0.0.0", "--allow-remote", *given, *more).code == 0
+    assert calls[0][1] == Served(
+        host="0.0.0.0",
+        port=explore.DEFAULT_PORT,
+        root=tmp_path,
+        allowed=("a.example", "b.example:81"),
+        processes=2,
+        limits=Limits(size_bytes=2 << 20, json_depth=9, items=8),
+        upload_bytes=1024,
+        cache_bytes=3 << 30,
+    )
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (("--address", "0.0.0.0"), "--allow-remote"),
+        (("--host", "::"), "--allow-remote"),
+        (("--allow-origin", "https://lab.example/"), "is no origin"),
+        (("--auth", "hunter2"), "no way to log in"),
+        (("--auth", "basic:no-such-file.json"), "cannot be read"),
+        (("--num-procs", "0"), "above 0"),
+        (("--max-upload", "much"), "is no size"),
+    ],
+)
+def test_explore_refuses_what_would_surprise(run: Run, argv: tuple[str, ...], said: str) -> None:
+    done = run("explore", "--no-browser", "--port", "0", *argv)
+    assert done.code == 2
+    assert said in done.err.replace("\n", " ")
 
 
 def test_explore_on_a_port_that_is_taken(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    def taken(files: object, **options: object) -> None:
+    def taken(files: object, served: Served) -> None:
         raise OSError(98, "Address already in use")
 
-    monkeypatch.setattr(explore, "_serve", lambda: taken)
+    monkeypatch.setattr(serve, "serve", taken)
     done = run("explore", "--port", "5006")
     assert done.code == 2
     assert "Address already in use" in done.err

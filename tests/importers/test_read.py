@@ -60,6 +60,13 @@ def test_a_bomb_is_refused_while_it_unpacks() -> None:
     assert code(bomb, Limits(size_bytes=3 * PIECE_BYTES)) == "input.too_large"
 
 
+def test_lines_and_commas_are_counted_before_anything_is_parsed() -> None:
+    few = Limits(size_bytes=1000, items=10)
+    assert code(b"[" + b"0," * 11, few) == "input.too_many_items"
+    assert code(gzip.compress(b"x\n" * 11), few) == "input.too_many_items"
+    assert isinstance(read(b"x\n" * 10, few), Unpacked)
+
+
 def test_depth_is_refused_before_the_rest_is_read() -> None:
     class Endless(io.RawIOBase):
         def readable(self) -> bool:

@@ -28,7 +28,7 @@ export function render({model, el}) {
     if (help.open) return;
     if (event.key === '/') { event.preventDefault(); document.dispatchEvent(new CustomEvent('dtir-search')); return; }
     if (event.key === '?') { event.preventDefault(); open_help(); return; }
-    const known = ['Escape', '[', ']', 'c', 'C', 'f', '0', '1', '2', '3', '4', 'm', 'g', 'o', 'e', 'x', 'u', 'ArrowLeft', 'ArrowRight', 'ArrowUp', 'ArrowDown'];
+    const known = ['Escape', '[', ']', 'c', 'C', 'f', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'm', 't', 'g', 'o', 'e', 'x', 'u', 'ArrowLeft', 'ArrowRight', 'ArrowUp', 'ArrowDown'];
     if (!known.includes(event.key)) return;
     const inside = event.composedPath().some((node) => node instanceof HTMLElement && ['tree', 'grid', 'listbox', 'slider'].includes(node.getAttribute?.('role')));
     if (event.key.startsWith('Arrow') && inside) return;
@@ -73,7 +73,7 @@ export function render({model, el}) {
   for (const opener of document.querySelectorAll('[data-pane]')) opener.addEventListener('click', () => { page.dataset.pane = page.dataset.pane === opener.dataset.pane ? '' : opener.dataset.pane; });
 
   const handlers = {
-    address: ({query, replace}) => { if (location.search !== query) history[replace ? 'replaceState' : 'pushState'](null, '', query || location.pathname); },
+    address: ({query, replace}) => { if (page.dataset.embed) query = query ? `${query}&embed=1` : '?embed=1'; if (location.search !== query) history[replace ? 'replaceState' : 'pushState'](null, '', query || location.pathname); },
     title: ({text}) => { document.title = text; },
     theme: ({dark}) => set_theme(dark),
     announce: ({text}) => { announce.textContent = text; },
