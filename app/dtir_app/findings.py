@@ -30,6 +30,7 @@ def resolve(diagnostic: Diagnostic, places: Places | None) -> Finding:
         tasks=tuple(tasks),
         values=tuple(values),
         related=tuple((item.label, ".".join(item.path)) for item in diagnostic.related),
+        names=tuple(subject for subject in diagnostic.subject if ":" not in subject),
     )
 
 

@@ -12,7 +12,7 @@ from dtir_app.scenes import Place, default_folding, first_place, home_of, scene
 from dtir_app.selection import NOTHING, Selection, task_of
 from dtir_app.store import Opened, Store
 
-VIEWS = ("overview", "graph", "mesh", "tensor")
+VIEWS = ("overview", "graph", "mesh", "tensor", "finding")
 """In the order of the tabs; those of `dtir_app.panels` come last."""
 TABLES = ("diagnostics", "collectives", "tasks", "tensors")
 

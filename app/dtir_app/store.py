@@ -44,6 +44,7 @@ class Finding:
         tasks: the tasks it is about, most specific first.
         values: the values it is about.
         related: further places, each a label and a dotted path.
+        names: what else it names: axes, ``rank 3``.
     """
 
     severity: str
@@ -54,6 +55,7 @@ class Finding:
     tasks: tuple[int, ...] = ()
     values: tuple[int, ...] = ()
     related: tuple[tuple[str, str], ...] = ()
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
