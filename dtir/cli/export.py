@@ -99,7 +99,14 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--program", metavar="NAME", help="which program, of a file that holds several")
     parser.add_argument("--profile", metavar="P", help="machine profile of planned times: a preset, or a profile file")
+    parser.add_argument("--ranks", type=_positive, metavar="N", help="traces: most ranks that are drawn (default: 64)")
     add_format(parser, "text", "json")
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of ranks")
+    return int(text)
 
 
 def _run(options: argparse.Namespace, console: Console) -> int:

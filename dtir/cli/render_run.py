@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from dtir.cli import render_json, render_text
 from dtir.cli.terminal import PLAIN, Style, count, printable, size_text, table
+from dtir.execute.deviations import is_slower
+from dtir.execute.quantiles import NOTHING, Spread
+from dtir.execute.steps import StepKind
 
 if TYPE_CHECKING:
     from dtir.execute.compare import CollectiveRow
@@ -35,9 +39,11 @@ def report(run: Report) -> JSON:
 
 def _tasks(run: Report) -> list[JSON]:
     found: list[JSON] = []
+    rows = {row.step: row for row in run.tasks}
     for scope in run.plan.scopes:
         for step in scope.steps:
             spent = run.spent.get(step.index)
+            row = rows.get(step.index)
             found.append(
                 {
                     "id": str(step.task.id),
@@ -47,10 +53,28 @@ def _tasks(run: Report) -> list[JSON]:
                     "operation": str(step.task.operation),
                     "ranks": len(step.ranks),
                     "executions": spent.executions if spent is not None else 0,
-                    "time_us": spent.total_ns / 1000 / spent.executions if spent is not None else None,
+                    **_spread(row.time if row is not None else NOTHING),
+                    "in_turn": row.in_turn if row is not None else None,
+                    "planned_us": row.planned_us if row is not None else None,
+                    "planned_model": row.planned.model if row is not None and row.planned is not None else None,
+                    "error_percent": row.error_percent if row is not None else None,
                 }
             )
     return found
+
+
+def _spread(time: Spread) -> JSON:
+    """Measured times; `time_us` is the median, `noise_us` the distance of the quartiles."""
+    relative = time.relative
+    return {
+        "time_us": time.p50_us,
+        "samples": time.samples,
+        "p50_us": time.p50_us,
+        "p95_us": time.p95_us,
+        "min_us": time.min_us,
+        "noise_us": time.iqr_us,
+        "noise_percent": None if relative is None else 100 * relative,
+    }
 
 
 def _collective(row: CollectiveRow) -> JSON:
@@ -67,17 +91,18 @@ def _collective(row: CollectiveRow) -> JSON:
         "type": row.dtype,
         "redop": row.reduction,
         "root": row.root,
-        "time_us": row.time_us,
-        "least_us": row.least_us,
-        "noise_us": row.noise_us,
+        **_spread(row.time),
+        "in_turn": row.in_turn,
         "algbw": row.algbw,
         "busbw": row.busbw,
         "wrong": row.wrong,
         "planned_us": row.planned_us,
+        "planned_model": row.planned.model if row.planned is not None else None,
         "error_percent": row.error_percent,
         "planned_bytes": row.planned_bytes,
         "measured_bytes": row.measured_bytes,
         "wait_us": row.wait_us,
+        "transfer_us": row.time_us,
     }
 
 
@@ -110,6 +135,7 @@ def totals(run: Report) -> JSON:
     planned = [row.planned_bytes for row in run.collectives]
     whole: Mapping[str, Any] = run.record.totals if run.record is not None else {}
     elapsed: Sequence[int] = whole.get("elapsed_ns", ())
+    whole_run = Spread.of([item / 1000 for item in elapsed])
     repetitions = max(1, len(elapsed))
     executions = [row.executions for row in run.collectives]
     return {
@@ -119,7 +145,13 @@ def totals(run: Report) -> JSON:
         if None not in executions
         else None,
         "repetitions": len(elapsed),
-        "elapsed_us": sorted(elapsed)[len(elapsed) // 2] / 1000 if elapsed else None,
+        "elapsed_us": whole_run.p50_us,
+        "elapsed_p95_us": whole_run.p95_us,
+        "elapsed_min_us": whole_run.min_us,
+        "elapsed_noise_us": whole_run.iqr_us,
+        "planned_us": run.forecast.makespan_us if run.forecast is not None else None,
+        "planned_with": dict(run.forecast.profile) if run.forecast is not None else None,
+        "prediction": _prediction(run),
         "local_us": whole.get("local_ns", 0) / 1000 / repetitions if whole else None,
         "communication_us": whole.get("communication_ns", 0) / 1000 / repetitions if whole else None,
         "planned_bytes": sum(item for item in planned if item is not None) if None not in planned else None,
@@ -127,6 +159,22 @@ def totals(run: Report) -> JSON:
         if measured and None not in measured
         else None,
         "peak_bytes_per_rank": run.plan.peak_bytes,
+    }
+
+
+def _prediction(run: Report) -> JSON | None:
+    """How well the plan fits the collectives that were measured; None without a plan."""
+    if run.forecast is None:
+        return None
+    known = [row for row in run.collectives if row.error_percent is not None]
+    errors = [row.error_percent for row in known if row.error_percent is not None]
+    noise = [100 * row.time.relative for row in known if row.time.relative is not None]
+    return {
+        "collectives": len(known),
+        "median_error_percent": median(errors) if errors else None,
+        "median_absolute_error_percent": median(map(abs, errors)) if errors else None,
+        "median_noise_percent": median(noise) if noise else None,
+        "slower_than_planned": sum(is_slower(row.time, row.planned_us) for row in known),
     }
 
 
@@ -151,11 +199,13 @@ def lines(run: Report, *, label: str, how: str, show_all: bool, style: Style = P
     found = [head]
     if sums["elapsed_us"] is not None:
         found.append(
-            f"{_time(sums['elapsed_us'])} a repetition: local {_time(sums['local_us'])}, "
+            f"{_time(sums['elapsed_us'])} a repetition{_range(sums)}: local {_time(sums['local_us'])}, "
             f"communication {_time(sums['communication_us'])}; "
             f"peak {size_text(run.plan.peak_bytes)} a rank by plan"
         )
+    found += _plan_lines(run, sums)
     found += _collective_lines(run.collectives, show_all, style)
+    found += _task_lines(run, show_all, style)
     found += _value_lines(run, show_all, style)
     found.append("")
     found.append(render_text.finding_counts(tuple(run.findings), style))
@@ -163,11 +213,45 @@ def lines(run: Report, *, label: str, how: str, show_all: bool, style: Style = P
     return found
 
 
+def _range(sums: JSON) -> str:
+    if sums["elapsed_noise_us"] is None:
+        return ""
+    return (
+        f" (median of {sums['repetitions']}; least {_time(sums['elapsed_min_us'])}, p95 {_time(sums['elapsed_p95_us'])}, "
+        f"IQR {_time(sums['elapsed_noise_us'])})"
+    )
+
+
+def _plan_lines(run: Report, sums: JSON) -> list[str]:
+    """What was planned, apart from what was measured."""
+    if run.forecast is None:
+        return []
+    profile, fits = run.forecast.profile, sums["prediction"]
+    found = [
+        f"planned on {printable(str(profile['id']))} ({profile['standing']}, {profile['date']}): "
+        f"{_time(run.forecast.makespan_us)} in all"
+    ]
+    if fits["median_absolute_error_percent"] is not None:
+        noise = fits["median_noise_percent"]
+        found[0] += (
+            f"; {count(fits['collectives'], 'collective')} off by {fits['median_absolute_error_percent']:.0f} % in the median, "
+            f"{fits['slower_than_planned']} slower beyond noise"
+            + ("" if noise is None else f" (median noise {noise:.0f} %)")
+        )
+    turns = max((row.in_turn for row in run.collectives), default=1)
+    if turns > 1:
+        found.append(
+            f"a process does up to {turns} groups of a collective one after the other: times are those of one group"
+        )
+    found += [printable(note) for note in run.forecast.notes]
+    return found
+
+
 _HEADER = (
     "collective", "groups", "n", "size(B)", "count", "type", "redop", "root", "time(us)", "algbw(GB/s)", "busbw(GB/s)",
-    "#wrong", "planned us", "err %", "planned tx", "measured tx", "wait us", "noise us",
+    "#wrong", "planned us", "err %", "planned tx", "measured tx", "wait us", "min us", "p95 us", "noise us",
 )  # fmt: skip
-_RIGHT = (1, 2, 3, 4, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17)
+_RIGHT = (1, 2, 3, 4, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19)
 
 
 def _collective_lines(rows: Sequence[CollectiveRow], show_all: bool, style: Style) -> list[str]:
@@ -193,13 +277,51 @@ def _collective_lines(rows: Sequence[CollectiveRow], show_all: bool, style: Styl
             "-" if row.planned_bytes is None else str(row.planned_bytes),
             NOT_MEASURED if row.measured_bytes is None else str(row.measured_bytes),
             _float(row.wait_us),
-            _float(row.noise_us),
+            _float(row.time.min_us),
+            _float(row.time.p95_us),
+            _float(row.time.iqr_us),
         )
         for row in shown
     ]
     found = ["", *table(_HEADER, cells, right=_RIGHT, style=style)]
     if len(rows) > len(shown):
         found.append(style.dim(f"... {count(len(rows) - len(shown), 'more collective')}; --all shows them"))
+    return found
+
+
+TASKS_SHOWN = 8
+
+
+def _task_lines(run: Report, show_all: bool, style: Style) -> list[str]:
+    """Local steps beside their plan, those that took longest first; only where there is a plan."""
+    steps = {step.index: step for scope in run.plan.scopes for step in scope.steps if step.kind is StepKind.LOCAL}
+    rows = [row for row in run.tasks if row.step in steps and row.time.p50_us is not None]
+    if run.forecast is None or not rows:
+        return []
+    rows.sort(key=lambda row: -(row.time.p50_us or 0.0) * row.time.samples)
+    shown = rows if show_all else rows[:TASKS_SHOWN]
+    cells = [
+        (
+            steps[row.step].name,
+            str(steps[row.step].task.operation),
+            str(row.time.samples),
+            str(row.in_turn),
+            _float(row.time.p50_us),
+            _float(row.planned_us),
+            _float(row.error_percent),
+            _float(row.time.min_us),
+            _float(row.time.p95_us),
+            _float(row.time.iqr_us),
+        )
+        for row in shown
+    ]
+    header = (
+        "local step", "operation", "samples", "ranks together", "time(us) of a rank", "planned us", "err %", "min us",
+        "p95 us", "noise us",
+    )  # fmt: skip
+    found = ["", *table(header, cells, right=tuple(range(2, 10)), style=style)]
+    if len(rows) > len(shown):
+        found.append(style.dim(f"... {count(len(rows) - len(shown), 'more local step')}; --all shows them"))
     return found
 
 

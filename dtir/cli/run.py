@@ -20,6 +20,10 @@ SIBLINGS = ((".spmd.", ".sharded."),)
 """How the dump of a module after partitioning, and that before it, are named by XLA's users here."""
 
 
+PROFILED = (5, 1)
+"""Repetitions and warm-up of runs that are compared with planned times, unless said otherwise."""
+
+
 def _count(text: str) -> int:
     try:
         number = int(text)
@@ -69,9 +73,21 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="the module before partitioning, for the layouts of the outputs (default: X.sharded.hlo beside X.spmd.hlo)",
     )
+    parser.add_argument(
+        "--profile",
+        metavar="P",
+        help="compare with the times planned on a machine: a preset, or a profile file of dtir calibrate",
+    )
     parser.add_argument("--seed", type=_count, default=0, metavar="N", help="root of generated data (default: 0)")
-    parser.add_argument("--reps", type=_positive, default=1, metavar="N", help="measured repetitions (default: 1)")
-    parser.add_argument("--warmup", type=_count, default=0, metavar="N", help="repetitions before them (default: 0)")
+    parser.add_argument(
+        "--reps",
+        type=_positive,
+        metavar="N",
+        help=f"measured repetitions (default: 1; with --profile {PROFILED[0]}, so that there is a noise to compare with)",
+    )
+    parser.add_argument(
+        "--warmup", type=_count, metavar="N", help=f"repetitions before them (default: 0; with --profile {PROFILED[1]})"
+    )
     parser.add_argument(
         "--timing",
         choices=("free", "isolated"),
@@ -103,8 +119,10 @@ def _run(options: argparse.Namespace, console: Console) -> int:
             "cli.usage", "--timeout and --stall-after are for runs in several processes", hint="add --backend mpi"
         )
     from dtir.cli.inputs import load_one
+    from dtir.execute.record import record_bytes
     from dtir.execute.runner import Interrupted
 
+    _settle_repetitions(options)
     imported = load_one(options.file, options.program, console)
     if imported.program is None:
         raise Failure(imported.diagnostics)
@@ -118,7 +136,7 @@ def _run(options: argparse.Namespace, console: Console) -> int:
         report = _execute(prepared, console)
     except Interrupted as interrupted:
         if options.output:
-            _write(options.output, interrupted.record.to_json().encode())
+            _write(options.output, record_bytes(interrupted.record, options.output))
             console.err.write(f"dtir: interrupted; {options.output} holds the steps that were done\n")
         raise
     if options.outputs and report.record is not None:
@@ -126,7 +144,7 @@ def _run(options: argparse.Namespace, console: Console) -> int:
 
         _write(options.outputs, pack(report.arrays()))
     if options.output and report.record is not None:
-        _write(options.output, report.record.to_json().encode())
+        _write(options.output, record_bytes(report.record, options.output))
     if options.format == "json":
         console.out.write(render_json.text(render_run.report(report)))
     else:
@@ -135,6 +153,12 @@ def _run(options: argparse.Namespace, console: Console) -> int:
         )
         console.out.write("\n".join(lines) + "\n")
     return FINDINGS if has_errors(report.findings) else OK
+
+
+def _settle_repetitions(options: argparse.Namespace) -> None:
+    reps, warmup = PROFILED if options.profile is not None else (1, 0)
+    options.reps = reps if options.reps is None else options.reps
+    options.warmup = warmup if options.warmup is None else options.warmup
 
 
 def _first_only(console: Console) -> Console:
@@ -174,11 +198,24 @@ def _prepared(imported: Imported, options: argparse.Namespace) -> Prepared:
         limit_s=options.stall_after,
         timeout_s=options.timeout,
     )
+    profile = None
+    if options.profile is not None:
+        from dtir.cli.cost import load_profile
+
+        profile = load_profile(options.profile)  # what is wrong with it is said before anything is planned
     prepared = prepare_run(imported.program, request)
     if isinstance(prepared, Err):
         raise Failure(prepared.error)
     layouts = _layouts(prepared.value, options)
-    return replace(prepared.value, request=replace(request, layouts=layouts)) if layouts else prepared.value
+    request = replace(request, layouts=layouts) if layouts else request
+    if profile is not None:
+        from dtir.cli.planned import forecast
+
+        planned = forecast(prepared.value.plan, profile)
+        if isinstance(planned, Err):
+            raise Failure(planned.error)
+        request = replace(request, forecast=planned.value)
+    return replace(prepared.value, request=request)
 
 
 def _layouts(prepared: Prepared, options: argparse.Namespace) -> dict[int, Placement]:

@@ -180,6 +180,22 @@ CODES: tuple[CodeEntry, ...] = (
         Severity.WARNING,
     ),
     CodeEntry(
+        "run.profile_elsewhere",
+        "The machine profile was not measured with the library that ran the program: its times are those of another machine, "
+        "and how far the run is from them says little about the run.",
+        "dtir run x.hlo --profile h100-nvlink-ib on a laptop",
+        "dtir calibrate -o here.json && dtir run x.hlo --profile here.json",
+        "calibrate this machine, with the back end that runs",
+        Severity.INFO,
+    ),
+    CodeEntry(
+        "run.record",
+        "The file is no run record, or a damaged one: it names steps, ranks or columns that are not there.",
+        "dtir export notes.json -o x.trace.json",
+        "dtir run x.hlo -o run.json && dtir export run.json -o x.trace.json",
+        "write the record again with dtir run -o",
+    ),
+    CodeEntry(
         "run.deadlock",
         "Ranks wait in a collective for others that never come to it: those took another branch, or left a loop earlier.",
         "a collective in one branch of a condition that differs from rank to rank",

@@ -66,17 +66,22 @@ def join_records(records: Sequence[RunRecord]) -> RunRecord:
     Time in local steps and in communication is the mean over the processes.
     """
     first = records[0]
-    columns = Columns()
-    for record in records:
-        for name in Columns.__dataclass_fields__:
-            getattr(columns, name).extend(getattr(record.records, name))
     return replace(
         first,
-        records=columns,
+        records=_joined([record.records for record in records]),
+        local_records=_joined([record.local_records for record in records]),
         totals=_totals([record.totals for record in records]),
         wire=tuple(entry for record in records for entry in record.wire),
         complete=all(record.complete for record in records),
     )
+
+
+def _joined(parts: Sequence[Columns]) -> Columns:
+    columns = Columns()
+    for part in parts:
+        for name in Columns.__dataclass_fields__:
+            getattr(columns, name).extend(getattr(part, name))
+    return columns
 
 
 def _totals(totals: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -88,4 +93,5 @@ def _totals(totals: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "elapsed_ns": [max(item[number] for item in elapsed) for number in range(repetitions)],
         "local_ns": sum(item["local_ns"] for item in totals) // len(totals),
         "communication_ns": sum(item["communication_ns"] for item in totals) // len(totals),
+        "local_left_out": sum(item["local_left_out"] for item in totals),
     }

@@ -1,32 +1,21 @@
 """The run record: what was run, with what, and when every step began and ended.
 
-Schema ``dtir.run-record`` 1.0.0, plain JSON:
-
-| key | what it is |
-|---|---|
-| `schema`, `version` | as above |
-| `complete` | false when the run was interrupted: then the records are those of the steps that were done |
-| `program` | `name`, `digest` (of the program's content), `ranks` |
-| `backend` | `name`, `library`, `clock`, `wire_bytes` (whether bytes can be counted) |
-| `options` | `seed` (null: data from a file), `repetitions`, `warmup`, `timing` (isolated or free), `algorithm`, `skip_local` |
-| `environment` | versions, machine, load: enough to tell two runs apart |
-| `binding` | the binding, as its own file holds it |
-| `steps` | one an entry: `index`, `task` (id), `name`, `region`, `kind`, `operation`, `message_bytes`, `planned_bytes` (of all ranks) |
-| `records` | columns of equal length, see `Columns` |
-| `totals` | `elapsed_ns` of the measured repetitions, `local_ns`, `communication_ns` |
-| `wire` | what went from process to process, where that is counted: `step`, `process`, `peer`, `sent_bytes`, `messages`, in all |
-| `values` | what was compared: `value`, `name`, `source`, `max_error`, `bound`, `wrong`, `elements` |
-| `findings` | diagnostics |
-
-Times are nanoseconds of one clock; only differences mean something.
+Schema ``dtir.run-record`` 1.0.0, plain JSON; every key is described in `dtir.execute.record_file` and, generated from it,
+in ``run-record.schema.json``. In short: `program` (with its digest), `backend`, `options`, `environment`, `binding`, `steps`
+(with planned bytes and times), `records` and `local_records` (columns), `totals`, `wire`, `values`, `findings`, and
+`profile` and `planned` where planned times were asked for. Times are nanoseconds of one clock; only differences mean
+something.
 """
 
 from __future__ import annotations
 
+import gzip
 import json
 import math
 import os
 import platform
+import re
+import zlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -36,8 +25,9 @@ from typing import Any, cast
 
 from dtir._version import __version__
 from dtir.execute.files import write_bytes
+from dtir.execute.forecast import PlannedSpans
+from dtir.execute.record_file import SCHEMA, VERSION, ColumnsFile, RecordFile, ValueFile, read_file
 
-SCHEMA, VERSION = "dtir.run-record", "1.0.0"
 COLUMNS = ("step", "rank", "repetition", "start_ns", "end_ns", "sent_bytes", "messages")
 
 
@@ -90,7 +80,7 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class StepEntry:
-    """A step as a record names it."""
+    """A step as a record names it (see `dtir.execute.record_file.StepFile`)."""
 
     index: int
     task: str
@@ -100,6 +90,10 @@ class StepEntry:
     operation: str
     message_bytes: int
     planned_bytes: int
+    planned_us: float | None = None
+    model: str = ""
+    ranks: int = -1
+    groups: int = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +133,7 @@ class ValueCheck:
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """A run record; see the module for the fields."""
+    """A run record; see `dtir.execute.record_file.RecordFile` for the fields."""
 
     program: Mapping[str, Any]
     backend: Mapping[str, Any]
@@ -153,6 +147,11 @@ class RunRecord:
     findings: tuple[Mapping[str, Any], ...] = ()
     complete: bool = True
     wire: tuple[WireEntry, ...] = field(default=(), repr=False)
+    local_records: Columns = field(default_factory=Columns, repr=False)
+    rank_sets: tuple[tuple[int, ...], ...] = field(default=(), repr=False)
+    group_sets: tuple[tuple[tuple[int, ...], ...], ...] = field(default=(), repr=False)
+    profile: Mapping[str, Any] | None = None
+    planned: PlannedSpans | None = field(default=None, repr=False)
 
     def to_json(self) -> str:
         """The record as a file holds it."""
@@ -166,46 +165,157 @@ class RunRecord:
             "environment": dict(self.environment),
             "binding": dict(self.binding),
             "steps": [_fields(entry) for entry in self.steps],
-            "records": {name: getattr(self.records, name) for name in COLUMNS},
+            "rank_sets": [runs_of(ranks) for ranks in self.rank_sets],
+            "group_sets": [[list(group) for group in groups] for groups in self.group_sets],
+            "records": _columns(self.records),
+            "local_records": _columns(self.local_records),
             "totals": dict(self.totals),
             "wire": [_fields(entry) for entry in self.wire],
             "values": [_fields(check) for check in self.values],
             "findings": [dict(item) for item in self.findings],
+            "profile": None if self.profile is None else dict(self.profile),
+            "planned": None if self.planned is None else _planned(self.planned),
         }
         return json.dumps(_finite(whole), allow_nan=False, separators=(",", ":")) + "\n"
 
     @classmethod
-    def from_json(cls, text: str) -> RunRecord:
+    def from_json(cls, text: str | bytes) -> RunRecord:
         """Read a record.
 
         Raises:
             RecordError: not JSON, another schema or version, a key missing or of another kind, columns of unequal length.
         """
         try:
-            whole: object = json.loads(text)
+            found = read_file(text)
         except (ValueError, RecursionError) as error:
-            raise RecordError(f"the run record is no JSON: {error}") from None
-        fields = _mapping(whole, "a run record")
-        if fields.get("schema") != SCHEMA or fields.get("version") != VERSION:
-            raise RecordError(f"found {fields.get('schema')} {fields.get('version')}, wanted {SCHEMA} {VERSION}")
-        columns = _columns(_mapping(fields.get("records"), "records"))
-        complete = fields.get("complete")
-        if not isinstance(complete, bool):
-            raise RecordError("complete must be true or false")
+            raise RecordError(f"this is no run record ({SCHEMA} {VERSION}): {error}") from None
+        _check_places(found)
         return cls(
-            _mapping(fields.get("program"), "program"),
-            _mapping(fields.get("backend"), "backend"),
-            _mapping(fields.get("options"), "options"),
-            _mapping(fields.get("environment"), "environment"),
-            _mapping(fields.get("binding"), "binding"),
-            tuple(_entry(StepEntry, item, "steps") for item in _items(fields.get("steps"), "steps")),
-            columns,
-            _mapping(fields.get("totals"), "totals"),
-            tuple(_entry(ValueCheck, item, "values") for item in _items(fields.get("values"), "values")),
-            tuple(_mapping(item, "findings") for item in _items(fields.get("findings"), "findings")),
-            complete,
-            tuple(_entry(WireEntry, item, "wire") for item in _items(fields.get("wire", []), "wire")),
+            found.program.model_dump(),
+            found.backend,
+            found.options,
+            found.environment,
+            found.binding,
+            tuple(StepEntry(**dict(entry)) for entry in found.steps),
+            _read_columns(found.records),
+            found.totals,
+            tuple(_value(entry) for entry in found.values),
+            tuple(item.model_dump() for item in found.findings),
+            found.complete,
+            tuple(WireEntry(**dict(entry)) for entry in found.wire),
+            Columns() if found.local_records is None else _read_columns(found.local_records),
+            tuple(_expanded(runs) for runs in found.rank_sets),
+            tuple(tuple(tuple(group) for group in groups) for groups in found.group_sets),
+            None if found.profile is None else found.profile.model_dump(),
+            _read_planned(found),
         )
+
+    def step(self, index: int) -> StepEntry:
+        """The step of an index.
+
+        Raises:
+            KeyError: there is none.
+        """
+        if 0 <= index < len(self.steps) and self.steps[index].index == index:
+            return self.steps[index]
+        for entry in self.steps:
+            if entry.index == index:
+                return entry
+        raise KeyError(index)
+
+
+def runs_of(ranks: Sequence[int]) -> list[list[int]]:
+    """Ascending ranks as first and last of consecutive ones.
+
+    >>> runs_of((0, 1, 2, 7))
+    [[0, 2], [7, 7]]
+    """
+    runs: list[list[int]] = []
+    for rank in ranks:
+        if runs and runs[-1][1] == rank - 1:
+            runs[-1][1] = rank
+        else:
+            runs.append([rank, rank])
+    return runs
+
+
+MOST_RANKS = 65_536
+"""A run has no more ranks (`dtir.execute.plan.MOST_RANKS`): a file that names more is refused, it is not expanded."""
+
+
+def _expanded(runs: Sequence[Sequence[int]]) -> tuple[int, ...]:
+    if sum(last - first + 1 for first, last in runs) > MOST_RANKS:
+        raise RecordError(f"a set of ranks has more than {MOST_RANKS} members")
+    return tuple(rank for first, last in runs for rank in range(first, last + 1))
+
+
+def _check_places(found: RecordFile) -> None:
+    """Raise unless what is named by its number is there."""
+    known = {entry.index for entry in found.steps}
+    spans, local = found.planned, found.local_records
+    for name, named in (
+        ("records.step", found.records.step),
+        ("local_records.step", local.step if local is not None else ()),
+        ("planned.step", spans.step if spans is not None else ()),
+    ):
+        strangers = set(named) - known
+        if strangers:
+            raise RecordError(f"{name} names step {min(strangers)}, which is not among the {len(known)} steps")
+    for entry in found.steps:
+        if entry.ranks >= len(found.rank_sets) or entry.groups >= len(found.group_sets):
+            raise RecordError(f"step {entry.index} names a set of ranks or groups that is not there")
+    if spans is not None:
+        for one, came in zip(spans.classes, spans.arrived_us, strict=False):
+            if not all(0 <= place < len(spans.ranks) for place in one) or (came is not None and len(came) != len(one)):
+                raise RecordError("planned.classes names a class that is not there, or one without its arrival")
+
+
+def _columns(columns: Columns) -> dict[str, list[Any]]:
+    return {name: getattr(columns, name) for name in COLUMNS}
+
+
+def _read_columns(found: ColumnsFile) -> Columns:
+    return Columns(**{name: getattr(found, name) for name in COLUMNS})
+
+
+def _value(found: ValueFile) -> ValueCheck:
+    error, bound = float(found.max_error), float(found.bound)
+    return ValueCheck(found.value, found.name, found.source, error, bound, found.wrong, found.elements)
+
+
+def _planned(spans: PlannedSpans) -> dict[str, Any]:
+    return {
+        "step": list(spans.step),
+        "start_us": list(spans.start_us),
+        "end_us": list(spans.end_us),
+        "arrived_us": [None if item is None else list(item) for item in spans.arrived_us],
+        "executions": [str(item) for item in spans.executions],
+        "classes": [list(item) for item in spans.classes],
+        "ranks": [runs_of(ranks) for ranks in spans.ranks],
+    }
+
+
+def _read_planned(found: RecordFile) -> PlannedSpans | None:
+    spans = found.planned
+    if spans is None:
+        return None
+    columns = (spans.step, spans.start_us, spans.end_us, spans.arrived_us, spans.executions, spans.classes)
+    if len({len(column) for column in columns}) > 1:
+        raise RecordError("the columns of planned differ in length")
+    if not all(item.isdecimal() and len(item) <= MOST_DIGITS for item in spans.executions):
+        raise RecordError(f"planned.executions must be whole numbers of at most {MOST_DIGITS} digits")
+    return PlannedSpans(
+        tuple(spans.step),
+        tuple(spans.start_us),
+        tuple(spans.end_us),
+        tuple(None if item is None else tuple(item) for item in spans.arrived_us),
+        tuple(int(item) for item in spans.executions),
+        tuple(tuple(item) for item in spans.classes),
+        tuple(_expanded(runs) for runs in spans.ranks),
+    )
+
+
+MOST_DIGITS = 300
 
 
 def _fields(item: Any) -> dict[str, Any]:
@@ -222,49 +332,6 @@ def _finite(value: Any) -> Any:
         items = cast("Sequence[Any]", value)
         return items if all(type(item) is int for item in items) else [_finite(item) for item in items]
     return value
-
-
-def _mapping(value: object, what: str) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise RecordError(f"{what} must be an object")
-    return cast("Mapping[str, Any]", value)
-
-
-def _items(value: object, what: str) -> Sequence[Any]:
-    if not isinstance(value, list):
-        raise RecordError(f"{what} must be a list")
-    return cast("Sequence[Any]", value)
-
-
-def _columns(fields: Mapping[str, Any]) -> Columns:
-    if set(fields) != set(COLUMNS):
-        raise RecordError(f"records has the columns {sorted(fields)}, wanted {sorted(COLUMNS)}")
-    found = {name: list(_items(fields[name], f"records.{name}")) for name in COLUMNS}
-    lengths = {len(column) for column in found.values()}
-    if len(lengths) > 1:
-        raise RecordError(f"the columns of records differ in length: {sorted(lengths)}")
-    for name, column in found.items():
-        open_ended = name in ("rank", "sent_bytes", "messages")
-        if not all(type(item) is int or (open_ended and item is None) for item in column):
-            raise RecordError(f"records.{name} must hold whole numbers" + (" or null" if open_ended else ""))
-    return Columns(**found)
-
-
-def _entry(kind: Any, value: object, what: str) -> Any:
-    fields = _mapping(value, f"an entry of {what}")
-    names: Mapping[str, Any] = kind.__dataclass_fields__
-    if set(fields) != set(names):
-        raise RecordError(f"an entry of {what} has {sorted(fields)}, wanted {sorted(names)}")
-    converted: dict[str, Any] = {}
-    for name, item in fields.items():
-        wanted = {"int": int, "str": str, "float": float}[str(names[name].type)]
-        number = (
-            float(item) if wanted is float and isinstance(item, (int, str)) and not isinstance(item, bool) else item
-        )
-        if not isinstance(number, wanted) or isinstance(number, bool):
-            raise RecordError(f"{name} of an entry of {what} is {item!r}, wanted {wanted.__name__}")
-        converted[name] = number
-    return kind(**converted)
 
 
 def environment() -> dict[str, Any]:
@@ -291,19 +358,62 @@ def _version(package: str) -> str | None:
 
 
 def write_record(path: str | Path, record: RunRecord) -> None:
-    """Write a record at once.
+    """Write a record at once; ``.gz`` is packed.
 
     Raises:
         OSError: the folder does not exist or cannot be written.
     """
-    write_bytes(path, record.to_json().encode())
+    write_bytes(path, record_bytes(record, str(path)))
+
+
+def record_bytes(record: RunRecord, name: str) -> bytes:
+    """A record as the bytes of a file of that name: packed where it ends in ``.gz``."""
+    data = record.to_json().encode()
+    return gzip.compress(data, mtime=0) if name.endswith(".gz") else data
 
 
 def read_record(path: str | Path) -> RunRecord:
-    """Read a record.
+    """Read a record; a packed one is read through.
 
     Raises:
         RecordError: the file is none.
         OSError: it cannot be read.
     """
-    return RunRecord.from_json(Path(path).read_text(encoding="utf-8"))
+    data = Path(path).read_bytes()
+    if data.startswith(b"\x1f\x8b"):
+        data = _unpacked(data)
+    return RunRecord.from_json(data)
+
+
+def is_record(path: str | Path) -> bool:
+    """Whether a file says that it is a run record; a packed one is looked into.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    with Path(path).open("rb") as stream:
+        head = stream.read(HEAD_BYTES)
+    if head.startswith(b"\x1f\x8b"):
+        with suppress(zlib.error):
+            head = zlib.decompressobj(wbits=31).decompress(head, HEAD_BYTES)
+    return _SAYS_RECORD.match(head) is not None
+
+
+HEAD_BYTES = 4096
+_SAYS_RECORD = re.compile(rb'\s*\{\s*"schema"\s*:\s*"dtir\.run-record"')
+
+MOST_BYTES = 1 << 30
+"""A packed record may hold so many bytes: what a few bytes unpack to is not believed without end."""
+
+
+def _unpacked(data: bytes) -> bytes:
+    unpacker = zlib.decompressobj(wbits=31)
+    try:
+        found = unpacker.decompress(data, MOST_BYTES)
+    except zlib.error as error:
+        raise RecordError(f"the packed file is damaged: {error}") from None
+    if unpacker.unconsumed_tail:
+        raise RecordError(f"the packed file holds more than {MOST_BYTES} bytes")
+    if not unpacker.eof:
+        raise RecordError("the packed file ends before it is complete")
+    return found

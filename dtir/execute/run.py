@@ -16,9 +16,12 @@ from dtir.execute.assemble import Output, Source, assemble
 from dtir.execute.backends import load_backend
 from dtir.execute.backends.base import Backend, Probe
 from dtir.execute.binding import Binding, BindingError, require_fit
-from dtir.execute.compare import CollectiveRow, check_outputs, collective_rows, findings
+from dtir.execute.checks import check_outputs
+from dtir.execute.compare import CollectiveRow, TaskRow, collective_rows, task_rows
 from dtir.execute.data import Inputs, generate_inputs, read_inputs
+from dtir.execute.deviations import elsewhere, findings, slow_tasks
 from dtir.execute.dtypes import Array
+from dtir.execute.forecast import Forecast
 from dtir.execute.inferred import NOTHING_INFERRED, infer_layouts
 from dtir.execute.launch import processes_here
 from dtir.execute.launch_failure import RunFailed
@@ -28,8 +31,8 @@ from dtir.execute.oracle import Undivided, run_undivided
 from dtir.execute.placement import Placement
 from dtir.execute.plan import make_plan
 from dtir.execute.ready import local_problems
-from dtir.execute.record import RunRecord, ValueCheck
-from dtir.execute.runner import Interrupted, Progress, RunResult, Spent, Timing, run_plan
+from dtir.execute.record import Columns, RunRecord, ValueCheck
+from dtir.execute.runner import Interrupted, Progress, RunResult, Spent, Timing, run_plan, with_forecast
 from dtir.execute.session import ExecutionError, Options
 from dtir.execute.steps import ExecPlan, Form
 from dtir.execute.watchdog import stall_limit_s
@@ -54,7 +57,7 @@ class Request:
         skip_local: run communication only.
         memory_limit: bytes that may be used; None: what the machine has.
         layouts: layouts of outputs by number, for programs that do not state them.
-        planned_us: time of one execution by step index, of a cost model.
+        forecast: planned times, of a cost model.
         compare: compare outputs with the undivided program where there is one.
         limit_s: in several processes: how long a communication step may wait before it counts as a hang; None: 30 s, or
             20 times the longest planned time.
@@ -71,7 +74,7 @@ class Request:
     skip_local: bool = False
     memory_limit: int | None = None
     layouts: Mapping[int, Placement] = field(default_factory=dict[int, Placement])
-    planned_us: Mapping[int, float] = field(default_factory=dict[int, float])
+    forecast: Forecast | None = field(default=None, repr=False)
     compare: bool = True
     limit_s: float | None = None
     timeout_s: float | None = None
@@ -92,6 +95,8 @@ class Report:
         record: the run record, comparisons included; of a run that failed what was recorded until then, None where that
             is nothing.
         spent: time of every step.
+        tasks: one row a step; empty for a run that failed before anything was recorded.
+        forecast: planned times; None: none were asked for.
     """
 
     plan: ExecPlan = field(repr=False)
@@ -103,6 +108,8 @@ class Report:
     findings: DiagnosticSet = EMPTY_DIAGNOSTICS
     record: RunRecord | None = field(default=None, repr=False)
     spent: Mapping[int, Spent] = field(default_factory=dict[int, Spent], repr=False)
+    tasks: tuple[TaskRow, ...] = field(default=(), repr=False)
+    forecast: Forecast | None = field(default=None, repr=False)
 
     def arrays(self) -> dict[str, Array]:
         """The outputs as an archive holds them: ``out0``, ...; ``out0@3`` for parts that do not belong together by any known layout."""
@@ -197,12 +204,14 @@ def run_prepared(prepared: Prepared, progress: Progress | None = None) -> Report
     try:
         result = _run(prepared, progress)
     except ExecutionError as error:
-        return _failed(prepared, error)
+        return _ended(prepared, DiagnosticSet.of(_step_finding(error)), error.record)
     except RunFailed as failed:
-        return _ended(prepared, failed)
-    rows = collective_rows(
-        plan, result.record.records, request.timing.repetitions, request.planned_us, _planned_bytes(prepared)
-    )
+        return _ended(prepared, failed.findings, failed.record)
+    except Interrupted as interrupted:
+        if request.forecast is None:
+            raise
+        raise Interrupted(with_forecast(interrupted.record, request.forecast)) from None
+    rows = _rows(prepared, result.record.records)
     shapes = {number: tuple(array.shape) for number, array in prepared.inputs.expected.items()}
     per_device = plan.form is Form.PER_RANK and plan.attribute("hlo.form") is not None
     inferred = infer_layouts(plan, result.slots) if per_device else NOTHING_INFERRED
@@ -214,11 +223,24 @@ def run_prepared(prepared: Prepared, progress: Progress | None = None) -> Report
         checks = check_outputs(plan, outputs, prepared.inputs, undivided)
         found += _output_findings(outputs)
     found += findings(rows, checks)
+    tasks = task_rows(plan, rows, result.record.local_records, request.forecast, prepared.binding)
+    if request.forecast is not None:
+        found += slow_tasks(plan, tasks)
+        found += elsewhere(request.forecast, result.record.backend)
     record = replace(result.record, values=tuple(checks), findings=tuple(diagnostic_fields(item) for item in found))
+    if request.forecast is not None:
+        record = with_forecast(record, request.forecast)
     return Report(
         plan, prepared.backend.name, prepared.probe, tuple(outputs), tuple(rows), tuple(checks),
-        DiagnosticSet(tuple(found)), record, result.spent,
+        DiagnosticSet(tuple(found)), record, result.spent, tuple(tasks), request.forecast,
     )  # fmt: skip
+
+
+def _rows(prepared: Prepared, columns: Columns) -> list[CollectiveRow]:
+    request = prepared.request
+    return collective_rows(
+        prepared.plan, columns, request.timing.repetitions, request.forecast, _planned_bytes(prepared), prepared.binding
+    )
 
 
 def _run(prepared: Prepared, progress: Progress | None) -> RunResult:
@@ -229,7 +251,7 @@ def _run(prepared: Prepared, progress: Progress | None) -> RunResult:
             plan, prepared.backend, prepared.binding, prepared.inputs,
             timing=request.timing, options=options, probe=prepared.probe, progress=progress,
         )  # fmt: skip
-    longest = max(request.planned_us.values(), default=0.0)
+    longest = request.forecast.longest_us if request.forecast is not None else 0.0
     return run_processes(
         plan, prepared.backend, prepared.binding, prepared.inputs,
         timing=request.timing, options=options, probe=prepared.probe, progress=progress,
@@ -245,23 +267,24 @@ def _planned_bytes(prepared: Prepared) -> Mapping[int, int] | None:
     return {index: issued.total_bytes for index, issued in wired.items()}
 
 
-def _ended(prepared: Prepared, failed: RunFailed) -> Report:
-    """A run in several processes that did not come to its end."""
-    columns = failed.record.records if failed.record is not None else _no_records()
-    request = prepared.request
-    rows = collective_rows(
-        prepared.plan, columns, request.timing.repetitions, request.planned_us, _planned_bytes(prepared)
-    )
-    record = failed.record
+def _ended(prepared: Prepared, found: DiagnosticSet, record: RunRecord | None) -> Report:
+    """A run that did not come to its end, and what was recorded until then."""
+    rows = _rows(prepared, record.records if record is not None else Columns())
+    tasks: list[TaskRow] = []
+    forecast = prepared.request.forecast
     if record is not None:
-        record = replace(record, findings=tuple(diagnostic_fields(item) for item in failed.findings))
+        record = replace(record, findings=tuple(diagnostic_fields(item) for item in found))
+        record = record if forecast is None else with_forecast(record, forecast)
+        tasks = task_rows(prepared.plan, rows, record.local_records, forecast, prepared.binding)
     return Report(
         prepared.plan,
         prepared.backend.name,
         prepared.probe,
         collectives=tuple(rows),
-        findings=failed.findings,
+        findings=found,
         record=record,
+        tasks=tuple(tasks),
+        forecast=forecast,
     )
 
 
@@ -273,9 +296,9 @@ def _undivided(prepared: Prepared) -> Undivided | None:
     return run_undivided(plan, prepared.inputs.whole, prepared.request.seed)
 
 
-def _failed(prepared: Prepared, error: ExecutionError) -> Report:
+def _step_finding(error: ExecutionError) -> Diagnostic:
     step = error.step
-    finding = Diagnostic(
+    return Diagnostic(
         error.code,
         f"task {step.name} ({step.task.operation}): {error}",
         ("tasks", step.name),
@@ -285,20 +308,6 @@ def _failed(prepared: Prepared, error: ExecutionError) -> Report:
         else "look at the task's operands and attributes; dtir verify may say more",
         (str(step.task.id),),
     )
-    rows = collective_rows(prepared.plan, _no_records(), prepared.request.timing.repetitions)
-    return Report(
-        prepared.plan,
-        prepared.backend.name,
-        prepared.probe,
-        collectives=tuple(rows),
-        findings=DiagnosticSet.of(finding),
-    )
-
-
-def _no_records() -> Any:
-    from dtir.execute.record import Columns
-
-    return Columns()
 
 
 def _output_findings(outputs: list[Output]) -> list[Diagnostic]:

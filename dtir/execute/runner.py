@@ -15,12 +15,20 @@ from dtir.analysis.executions import region_executions
 from dtir.execute.backends.base import Backend, Probe, Traffic
 from dtir.execute.binding import Binding
 from dtir.execute.data import Inputs, output_leaves
+from dtir.execute.forecast import Forecast
 from dtir.execute.record import Columns, RunRecord, StepEntry, WireEntry, environment
-from dtir.execute.session import Options, Session
+from dtir.execute.session import ExecutionError, Options, Session
 from dtir.execute.steps import ExecPlan, ScopePlan, Step, StepKind
 from dtir.execute.values import Held
 
 COMMUNICATION = frozenset({StepKind.EXCHANGE, StepKind.MOVE})
+
+MOST_LOCAL_RECORDS = 100_000
+"""Executions of local steps that a process writes down one by one; further ones only count in sums, and how many they are
+is said."""
+
+MOST_PAIRS = 10_000
+"""A step's transfers are listed in the record up to so many pairs of ranks."""
 
 Progress: TypeAlias = Callable[[int, int], None]
 """Told how many of the program's steps are done, and how many there are, over all repetitions."""
@@ -67,6 +75,8 @@ class Recorder:
 
     Args:
         columns: records of communication steps.
+        local: records of the other steps.
+        local_left_out: how many of them had no more room.
         spent: time of every step, by its index.
         repetition: the one that runs now; None during warm-up.
         whole: whether the process holds all ranks, so that one record stands for all of them.
@@ -77,6 +87,8 @@ class Recorder:
 
     whole: bool
     columns: Columns = field(default_factory=Columns)
+    local: Columns = field(default_factory=Columns)
+    local_left_out: int = 0
     spent: dict[int, Spent] = field(default_factory=dict[int, Spent])
     repetition: int | None = None
     elapsed_ns: list[int] = field(default_factory=list[int])
@@ -95,18 +107,29 @@ class Recorder:
         spent.executions += 1
         spent.total_ns += end_ns - start_ns
         if step.kind in COMMUNICATION:
-            if self.whole and len(ranks) == len(step.ranks):
-                counted = (None, None) if sent is None else (sent.sent_bytes, sent.messages)
-                self.columns.add(step.index, None, self.repetition, start_ns, end_ns, *counted)
-            else:
-                for rank in ranks:
-                    counted = (None, None) if sent is None else (0, 0)
-                    if sent is not None and rank == ranks[0]:
-                        counted = (sent.sent_bytes, sent.messages)
-                    self.columns.add(step.index, rank, self.repetition, start_ns, end_ns, *counted)
-            for peer, size, messages in sent.peers if sent is not None else ():
-                old = self.wire.get((step.index, peer), (0, 0))
-                self.wire[step.index, peer] = (old[0] + size, old[1] + messages)
+            self._communicated(step, ranks, start_ns, end_ns, sent)
+        elif step.kind is not StepKind.ORDER:
+            rows: Sequence[int | None] = (None,) if self.whole and len(ranks) == len(step.ranks) else ranks
+            if len(self.local) + len(rows) > MOST_LOCAL_RECORDS:
+                self.local_left_out += len(rows)
+                return
+            for rank in rows:
+                self.local.add(step.index, rank, self.repetition, start_ns, end_ns)
+
+    def _communicated(self, step: Step, ranks: Sequence[int], start_ns: int, end_ns: int, sent: Traffic | None) -> None:
+        assert self.repetition is not None
+        if self.whole and len(ranks) == len(step.ranks):
+            counted = (None, None) if sent is None else (sent.sent_bytes, sent.messages)
+            self.columns.add(step.index, None, self.repetition, start_ns, end_ns, *counted)
+        else:
+            for rank in ranks:
+                counted = (None, None) if sent is None else (0, 0)
+                if sent is not None and rank == ranks[0]:
+                    counted = (sent.sent_bytes, sent.messages)
+                self.columns.add(step.index, rank, self.repetition, start_ns, end_ns, *counted)
+        for peer, size, messages in sent.peers if sent is not None else ():
+            old = self.wire.get((step.index, peer), (0, 0))
+            self.wire[step.index, peer] = (old[0] + size, old[1] + messages)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +167,7 @@ def run_plan(
         recorder: takes the times; for who wants to see them before the run is over. None: one is made.
 
     Raises:
-        ExecutionError: a step failed.
+        ExecutionError: a step failed; with the record of what was done until then.
         Interrupted: the run was interrupted from the keyboard; the record says how far it came.
         UnknownOperation: a local step has no evaluation.
     """
@@ -175,6 +198,11 @@ def run_plan(
         raise Interrupted(
             make_record(plan, backend, binding, recorder, inputs.seed, timing, options, probe, complete=False)
         ) from None
+    except ExecutionError as error:
+        error.record = make_record(
+            plan, backend, binding, recorder, inputs.seed, timing, options, probe, complete=False
+        )
+        raise
     finally:
         session.close()
     record = make_record(plan, backend, binding, recorder, inputs.seed, timing, options, probe)
@@ -207,6 +235,7 @@ def make_record(
         complete: whether the run came to its end.
     """
     kinds = {step.index: step.kind for scope in plan.scopes for step in scope.steps}
+    sets = _Sets()
     local = sum(spent.total_ns for index, spent in recorder.spent.items() if kinds[index] is StepKind.LOCAL)
     sent = sum(spent.total_ns for index, spent in recorder.spent.items() if kinds[index] in COMMUNICATION)
     found = probe or backend.probe()
@@ -228,15 +257,33 @@ def make_record(
         },
         environment=environment(),
         binding=_binding(binding),
-        steps=tuple(_entry(scope, step) for scope in plan.scopes for step in scope.steps),
+        steps=tuple(_entry(scope, step, sets) for scope in plan.scopes for step in scope.steps),
         records=recorder.columns,
-        totals={"elapsed_ns": list(recorder.elapsed_ns), "local_ns": local, "communication_ns": sent},
+        totals={
+            "elapsed_ns": list(recorder.elapsed_ns),
+            "local_ns": local,
+            "communication_ns": sent,
+            "local_left_out": recorder.local_left_out,
+        },
         complete=complete,
         wire=tuple(
             WireEntry(step, recorder.process, peer, size, messages)
             for (step, peer), (size, messages) in sorted(recorder.wire.items())
         ),
+        local_records=recorder.local,
+        rank_sets=tuple(sets.ranks),
+        group_sets=tuple(sets.groups),
     )
+
+
+def with_forecast(record: RunRecord, forecast: Forecast) -> RunRecord:
+    """The record with what was planned beside it."""
+    steps: list[StepEntry] = []
+    for entry in record.steps:
+        found = forecast.steps.get(entry.index)
+        steps.append(entry if found is None else replace(entry, planned_us=found.us, model=found.model))
+    profile = {**forecast.profile, "makespan_us": forecast.makespan_us, "notes": list(forecast.notes)}
+    return replace(record, steps=tuple(steps), profile=profile, planned=forecast.spans)
 
 
 def _binding(binding: Binding) -> dict[str, Any]:
@@ -249,7 +296,47 @@ def _binding(binding: Binding) -> dict[str, Any]:
     }
 
 
-def _entry(scope: ScopePlan, step: Step) -> StepEntry:
+class _Sets:
+    """Sets of ranks and of groups, each once."""
+
+    def __init__(self) -> None:
+        self.ranks: dict[tuple[int, ...], int] = {}
+        self.groups: dict[tuple[tuple[int, ...], ...], int] = {}
+        # By identity: most steps share theirs, and the plan keeps them alive.
+        self._known: dict[int, int] = {}
+
+    def of_ranks(self, ranks: Sequence[int]) -> int:
+        """The place of a set."""
+        if id(ranks) not in self._known:
+            self._known[id(ranks)] = self.ranks.setdefault(tuple(ranks), len(self.ranks))
+        return self._known[id(ranks)]
+
+    def of_groups(self, groups: tuple[tuple[int, ...], ...]) -> int:
+        """The place of a list of groups; -1 for none."""
+        if not groups:
+            return -1
+        if id(groups) not in self._known:
+            self._known[id(groups)] = self.groups.setdefault(groups, len(self.groups))
+        return self._known[id(groups)]
+
+    def of_pairs(self, pairs: tuple[tuple[int, ...], ...]) -> int:
+        """The place of a list that nobody keeps; -1 for none."""
+        return self.groups.setdefault(pairs, len(self.groups)) if pairs else -1
+
+
+def groups_of(step: Step) -> tuple[tuple[int, ...], ...]:
+    """The groups of a communication step; of transfers the pairs (source, destination) that differ."""
+    if step.exchange is not None:
+        return step.exchange.groups or step.exchange.pairs
+    pairs = dict.fromkeys((move.source, move.destination) for moves in step.moves for move in moves.moves)
+    return tuple(pair for pair in pairs if pair[0] != pair[1])
+
+
+def _entry(scope: ScopePlan, step: Step, sets: _Sets) -> StepEntry:
+    # Pairs of transfers are made here and would not stay alive: they are looked up by what they are.
+    groups = groups_of(step)
+    listed = groups if len(groups) <= MOST_PAIRS or step.exchange is not None else ()
+    place = sets.of_groups(listed) if step.exchange is not None else sets.of_pairs(listed)
     return StepEntry(
         step.index,
         str(step.task.id),
@@ -259,6 +346,8 @@ def _entry(scope: ScopePlan, step: Step) -> StepEntry:
         str(step.task.operation),
         step.planned.message_bytes,
         step.planned.total_bytes,
+        ranks=sets.of_ranks(step.ranks),
+        groups=place,
     )
 
 

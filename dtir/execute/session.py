@@ -17,6 +17,7 @@ from dtir.execute.dtypes import Array, DtypeError, is_token, numpy_dtype
 from dtir.execute.hlo import Context, Devices, HloError
 from dtir.execute.local import LocalOp, RunContext, UnknownOperation, check_shapes, compile_step
 from dtir.execute.placement import PlacementError
+from dtir.execute.record import RunRecord
 from dtir.execute.semantics import ExchangeError
 from dtir.execute.steps import ExecPlan, ScopePlan, Step, StepKind
 from dtir.execute.values import AbsentError, Held, Slab, at, merge, shared, stack, take
@@ -38,6 +39,8 @@ class ExecutionError(RuntimeError):
         super().__init__(message)
         self.step = step
         self.code = code
+        self.record: RunRecord | None = None
+        """What was recorded until then, where somebody records."""
 
 
 Observer: TypeAlias = Callable[[Step, Sequence[int], int, int, "Traffic | None"], None]

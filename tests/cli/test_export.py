@@ -5,11 +5,16 @@ from __future__ import annotations
 import gzip
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from dtir.cli.command import Failure
 from dtir.cli.export import FORMATS, format_of, from_app
+from dtir.cost.trace import SIDE
+from dtir.execute import RunRecord, write_record
+from dtir.execute.record import Columns, StepEntry
+from tests.cli.test_run import FILES
 from tests.helpers.cli import Run
 
 PROFILE = ("--profile", "h100-nvlink-ib")
@@ -68,3 +73,110 @@ def test_a_folder_that_is_not_there(run: Run, snapshot: Path, tmp_path: Path) ->
     done = run("export", str(snapshot), *PROFILE, "-o", str(tmp_path / "no" / "x.trace.json"))
     assert done.code == 2
     assert "[cli.output]" in done.err
+
+
+# -- run records ---------------------------------------------------------------------------------------------------------------
+
+MODULE = FILES / "scan_layers_dp2tp4_fwdbwd.spmd.hlo"
+
+
+def events(path: Path) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(path.read_text())["traceEvents"]
+    return found
+
+
+def test_a_record_shows_what_was_measured_beside_what_was_planned(run: Run, tmp_path: Path) -> None:
+    record, trace = tmp_path / "run.json", tmp_path / "x.trace.json"
+    assert run("run", MODULE, *PROFILE, "-o", record, "--reps", 2, "--warmup", 0).code == 0
+    assert run("export", record, "-o", trace).code == 0
+    found = events(trace)
+    names = {item["pid"]: item["args"]["name"] for item in found if item["name"] == "process_name"}
+    assert names == {
+        **{rank: f"measured rank {rank}" for rank in range(8)},
+        **{SIDE + rank: f"planned rank {rank}" for rank in range(8)},
+    }
+    slices = [item for item in found if item["ph"] == "X"]
+    assert all((item["pid"] >= SIDE) is item["args"]["planned"] for item in slices)
+    assert all(item["tid"] in (0, 1) and item["dur"] >= 0 and item["ts"] >= 0 for item in slices)
+    transfers = [item for item in slices if item["cat"] == "transfer"]
+    assert transfers
+    for item in transfers:
+        assert item["tid"] == 1
+        assert item["args"]["task"]
+        assert item["pid"] % SIDE in item["args"]["group"]
+        assert int(item["args"]["bytes"]) > 0
+    assert {item["args"]["repetition"] for item in transfers if item["pid"] < SIDE} == {0, 1}
+    begun = [item["id"] for item in found if item["ph"] == "s"]
+    ended = [item["id"] for item in found if item["ph"] == "f"]
+    assert sorted(begun) == sorted(ended)
+    assert len(set(begun)) == len(begun)
+    assert begun
+
+
+def test_a_record_without_a_plan_has_one_side(run: Run, tmp_path: Path) -> None:
+    record, trace = tmp_path / "run.json", tmp_path / "x.trace.json"
+    assert run("run", MODULE, "-o", record).code == 0
+    done = run("export", record, "-o", trace, "--ranks", 3)
+    assert done.code == 0
+    assert "5 measured ranks are left out" in done.err
+    assert {item["pid"] for item in events(trace)} == {0, 1, 2}
+    assert json.loads(trace.read_text())["otherData"]["measured_ranks_left_out"] == 5
+
+
+def rows_of(*rows: tuple[int, int, int], groups: tuple[tuple[int, ...], ...]) -> RunRecord:
+    """A record of one collective: (rank, start, end) in microseconds."""
+    columns = Columns()
+    for rank, start, end in rows:
+        columns.add(0, rank, 0, 1000 * start, 1000 * end)
+    ranks = tuple(sorted(rank for group in groups for rank in group))
+    return RunRecord(
+        {"name": "p", "digest": "0" * 40, "ranks": len(ranks)}, {"name": "mpi"}, {}, {}, {},
+        (StepEntry(0, "node:0", "ar", "", "exchange", "core.all_reduce", 64, 384, ranks=0, groups=0),),
+        columns, {"elapsed_ns": [5]}, rank_sets=(ranks,), group_sets=(groups,),
+    )  # fmt: skip
+
+
+def test_a_wait_lasts_until_the_last_member_comes(run: Run, tmp_path: Path) -> None:
+    """Members of another group are not waited for; who is done before the last comes has not waited for it."""
+    record, trace = tmp_path / "run.json", tmp_path / "x.trace.json"
+    write_record(record, rows_of((0, 10, 40), (1, 30, 45), (2, 20, 25), (3, 50, 60), groups=((0, 1), (2, 3))))
+    assert run("export", record, "-o", trace).code == 0
+    found = {(item["name"], item["pid"]): (item["ts"], item["dur"]) for item in events(trace) if item["ph"] == "X"}
+    assert found == {
+        ("wait for ar", 0): (0, 20),
+        ("ar", 0): (20, 10),
+        ("ar", 1): (20, 15),
+        ("ar", 2): (10, 5),
+        ("ar", 3): (40, 10),
+    }
+    ties = [(item["ph"], item["pid"]) for item in events(trace) if item["ph"] in "sf"]
+    assert ties == [("s", 0), ("f", 1), ("s", 2), ("f", 3)]
+
+
+def test_a_record_has_its_own_plan(run: Run, tmp_path: Path) -> None:
+    record = tmp_path / "run.json"
+    assert run("run", MODULE, "-o", record).code == 0
+    done = run("export", record, *PROFILE, "-o", tmp_path / "x.trace.json")
+    assert done.code == 2
+    assert "dtir run FILE --profile" in done.err
+
+
+@pytest.mark.parametrize("damage", [b"}", b'{"schema":"dtir.run-record","version":"1.0.0"}'])
+def test_a_damaged_record(run: Run, tmp_path: Path, damage: bytes) -> None:
+    record, trace = tmp_path / "run.json", tmp_path / "x.trace.json"
+    assert run("run", MODULE, "-o", record).code == 0
+    record.write_bytes(damage if damage.startswith(b"{") else record.read_bytes()[:-20] + damage)
+    done = run("export", record, "-o", trace)
+    assert done.code == 2
+    assert "[run.record]" in done.err
+    assert not trace.exists()
+
+
+@pytest.mark.parametrize("command", ["show", "verify", "run", "cost"])
+def test_a_record_is_no_program_and_is_told_so(run: Run, tmp_path: Path, command: str) -> None:
+    record = tmp_path / "run.json"
+    assert run("run", MODULE, "-o", record).code == 0
+    done = run(command, record)
+    assert done.code == 2
+    assert "a run record: it says how a program ran" in done.err
+    assert "dtir export" in done.err

@@ -13,10 +13,14 @@ from hypothesis import strategies as st
 
 from dtir.execute import ExecPlan
 from dtir.execute.assemble import Output, Source
-from dtir.execute.compare import CollectiveRow, check_outputs, findings, step_kinds
+from dtir.execute.checks import check_outputs
+from dtir.execute.compare import CollectiveRow, step_kinds
 from dtir.execute.data import Inputs, generate_inputs
+from dtir.execute.deviations import elsewhere, findings, is_slower
 from dtir.execute.dtypes import numpy_dtype
+from dtir.execute.forecast import Forecast, StepForecast
 from dtir.execute.oracle import run_undivided, tolerance
+from dtir.execute.quantiles import NOTHING, Spread, error_percent
 from dtir.execute.record import ValueCheck
 from dtir.importers import load_path
 from tests.helpers.running import hlo_program, per_rank_value, plan_of, rank_mesh
@@ -152,8 +156,8 @@ def test_the_tolerance_grows_with_work_and_size(steps: int, terms: int) -> None:
 
 ROW = CollectiveRow(
     id="node:1", name="ar", kind="all_reduce", region="", group_size=4, group_count=1, size_bytes=64, elements=16, dtype="f32",
-    reduction="sum", root=None, executions=1, time_us=10.0, least_us=9.0, noise_us=0.0, algbw=1.0, busbw=1.5, wrong=None,
-    planned_us=None, planned_bytes=384, measured_bytes=None, wait_us=None,
+    reduction="sum", root=None, executions=1, time=Spread(5, 10.0, 12.0, 9.0, 0.0), in_turn=1, algbw=1.0, busbw=1.5, wrong=None,
+    planned=None, planned_bytes=384, measured_bytes=None, wait_us=None,
 )  # fmt: skip
 
 
@@ -175,14 +179,54 @@ def test_bytes_are_compared_exactly(measured: int | None, found: list[str]) -> N
         (10.0, 0.0, False),
         (8.4, 0.0, False),  # within 20 %
         (8.3, 0.0, True),
-        (5.0, 1.0, True),
-        (5.0, 2.0, False),  # within three times the noise
-        (5.0, None, True),
+        (5.0, 3.3, True),  # an IQR of 33 %: up to twice the plan is noise
+        (5.0, 3.4, False),
+        (5.0, None, False),  # one execution: nobody knows how much they vary
         (100.0, 0.0, False),  # faster is no finding
+        (0.0, 0.0, False),
     ],
 )
 def test_times_are_compared_beyond_noise(planned: float | None, noise: float | None, slow: bool) -> None:
-    assert codes(replace(ROW, planned_us=planned, noise_us=noise)) == (["run.slower_than_planned"] if slow else [])
+    row = replace(ROW, planned=StepForecast(planned, "by hand"), time=replace(ROW.time, iqr_us=noise))
+    assert codes(row) == (["run.slower_than_planned"] if slow else [])
+    assert is_slower(row.time, planned) is slow
+
+
+def test_a_slow_collective_is_named_with_both_times_and_the_model() -> None:
+    (found,) = findings([replace(ROW, planned=StepForecast(5.0, "measured curve of all_reduce"))], [])
+    assert found.message == (
+        "ar: 10.0 us measured, 5.0 us planned (measured curve of all_reduce); noise 0 % (IQR of 5 executions)"
+    )
+    assert found.subject == ("node:1",)
+
+
+@given(st.lists(st.floats(0.01, 1e6), min_size=1, max_size=50))
+def test_a_spread_is_within_its_times(times: list[float]) -> None:
+    found = Spread.of(times)
+    assert found.samples == len(times)
+    assert found.min_us == min(times)
+    assert found.p50_us is not None
+    assert found.p95_us is not None
+    slack = 1e-9 * max(times)
+    assert min(times) - slack <= found.p50_us <= found.p95_us + slack <= max(times) + 2 * slack
+    assert (found.iqr_us is None) == (len(times) == 1)
+    assert found.iqr_us is None or 0 <= found.iqr_us <= max(times) - min(times) + slack
+    assert Spread.of([]) == NOTHING
+
+
+def test_errors_are_relative_to_the_plan() -> None:
+    assert error_percent(15.0, 10.0) == 50.0
+    assert error_percent(5.0, 10.0) == -50.0
+    assert [error_percent(None, 1.0), error_percent(1.0, None), error_percent(1.0, 0.0)] == [None, None, None]
+
+
+@pytest.mark.parametrize(
+    ("library", "said"), [("numpy 2", None), ("numpy 1", "measured with numpy 1"), (None, "no meas")]
+)
+def test_planned_times_of_another_machine_are_said_to_be(library: str | None, said: str | None) -> None:
+    found = elsewhere(Forecast({"id": "p", "library": library}, {}, 1.0), {"name": "numpy", "library": "numpy 2"})
+    assert [item.code for item in found] == ([] if said is None else ["run.profile_elsewhere"])
+    assert all(said is not None and said in item.message for item in found)
 
 
 def test_a_finding_says_what_was_found_and_wanted() -> None:

@@ -215,9 +215,9 @@ def test_times_of_a_step_that_all_ranks_note() -> None:
     plan = plan_of(single(AllReduce((0, 1), 0, SUM), (1000,), (1000,), 2))
     noted = columns(plan, (0, 0, 0, 9_000), (1, 0, 4_000, 8_000), (0, 1, 0, 6_000), (1, 1, 0, 7_000), sent=2000)
     (row,) = collective_rows(plan, noted, 2)
-    assert (row.executions, row.time_us, row.least_us) == (1, 6.0, 5.0)
+    assert (row.executions, row.time_us, row.time.min_us) == (1, 6.0, 5.0)
     assert row.wait_us == np.median([2.0, 0.0])
-    assert row.noise_us == 1.0
+    assert row.time.iqr_us == 1.0
     assert row.algbw == 4000 / 6000
     assert row.busbw == row.algbw
     assert (row.planned_bytes, row.measured_bytes) == (2 * 4000, 4000)
