@@ -52,12 +52,14 @@ class Format:
         what: what a person calls it, with an article.
         recognise: whether a sample is of this format.
         binary: its bytes are not text.
+        hint: of a format that is no program, what to do with it instead.
     """
 
     name: str
     what: str
     recognise: Recogniser
     binary: bool = False
+    hint: str = ""
 
 
 # --------------------------------------------------------------------------------------------------- binary formats
@@ -99,6 +101,10 @@ def _native(sample: Sample) -> bool:
     return (sample.keys.get("schema") or "").startswith("dtir.") or sample.has_keys("digest", "payload")
 
 
+def _schema(name: str) -> Recogniser:
+    return lambda sample: sample.keys.get("schema") == name
+
+
 # ----------------------------------------------------------------------------------------------------- text formats
 
 _COMMENTS = re.compile(r"(?:\s+|//[^\n]*(?:\n|$)|/\*.*?\*/)+", re.DOTALL)
@@ -137,6 +143,24 @@ FORMATS: tuple[Format, ...] = (
     Format("gzip", "gzip data inside gzip data", _begins(b"\x1f\x8b"), binary=True),
     Format("chakra", "a Chakra execution trace", _chakra, binary=True),
     Format("upstream", "a DistributedTaskIR snapshot of the upstream project", _envelope("blueprinting.")),
+    Format(
+        "run-record",
+        "a run record: it says how a program ran, and does not hold the program",
+        _schema("dtir.run-record"),
+        hint="dtir export RUN.json -o x.trace.json draws it; show and verify want the program that was run",
+    ),
+    Format(
+        "machine-profile",
+        "a machine profile: it describes a machine, and holds no program",
+        _schema("dtir.machine-profile"),
+        hint="dtir cost FILE --profile PROFILE.json, or dtir run FILE --profile PROFILE.json",
+    ),
+    Format(
+        "binding",
+        "a binding of ranks to processes, which holds no program",
+        _schema("dtir.binding"),
+        hint="dtir run FILE --binding BINDING.json",
+    ),
     Format("dtir", "a dtir snapshot", _native),
     Format("kineto", "a Kineto or Chrome trace", _keys("traceEvents")),
     Format("flight-recorder", "a flight recorder dump", _keys("pg_config", "version")),
@@ -214,8 +238,8 @@ def unsupported(known: Format, readable: Collection[str]) -> DiagnosticSet:
     """The finding about an input whose format is known and has no reader."""
     return problem(
         "input.unsupported_format",
-        f"the input is {known.what}; that format is not read",
-        hint=f"what is read: {describe(readable)}",
+        f"the input is {known.what}" + ("" if known.hint else "; that format is not read"),
+        hint=known.hint or f"what is read: {describe(readable)}",
     )
 
 
