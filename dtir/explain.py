@@ -20,6 +20,7 @@ CATALOGUES: dict[str, str] = {
     "ir": "dtir.ir.codes",
     "importers": "dtir.importers.codes",
     "hlo": "dtir.importers.hlo.codes",
+    "stablehlo": "dtir.importers.stablehlo.codes",
     "verify": "dtir.verify.catalogue",
     "value": "dtir.verify.value.codes",
     "yaml": "dtir.importers.yaml.codes",

@@ -43,10 +43,17 @@ def _yaml_loader() -> Loader:
     return load_yaml
 
 
+def _stablehlo_loader() -> Loader:
+    from dtir.importers.stablehlo_loader import load_stablehlo
+
+    return load_stablehlo
+
+
 LOADERS: dict[str, Callable[[], Loader]] = {
     "dtir": _snapshot_loader,
     "upstream": _snapshot_loader,
     "hlo": _hlo_loader,
+    "stablehlo": _stablehlo_loader,
     "yaml": _yaml_loader,
 }
 """Format name to what loads its reader; readers are imported when the first input of their format comes."""

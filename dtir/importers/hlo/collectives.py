@@ -179,7 +179,9 @@ class CollectiveMaker:
                 size = max(operands[0].size_bytes(), result.size_bytes())
                 return AllToAll(participants, size, axes, groups)
             case _:
-                return AllToAll(participants, sent, axes, groups, dim, dim)
+                # HLO concatenates along the dim that it splits; StableHLO may name another one.
+                concat = instruction.integer("concat_dimension")
+                return AllToAll(participants, sent, axes, groups, dim, dim if concat is None else concat)
 
     def _reduction(self, instruction: Instruction) -> ReductionKind:
         name = instruction.names("to_apply")[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 from dtir._version import __version__
@@ -27,13 +28,26 @@ from dtir.schema.frozen import FrozenDict
 _STRUCTURAL = ("tuple", "get-tuple-element", "parameter")
 
 
-def lower(analysed: AnalysedModule, *, name: str, digest: str) -> DistributedTaskIR:
+def lower(
+    analysed: AnalysedModule,
+    *,
+    name: str,
+    digest: str,
+    form: Form | None = None,
+    lowering_type: type[Lowering] = Lowering,
+    scope_type: type[ScopeLowering] = ScopeLowering,
+    attributes: Mapping[str, Any] | None = None,
+) -> DistributedTaskIR:
     """The program of a module.
 
     Args:
         analysed: a module without faults.
         name: the program's name.
         digest: content digest of the source text (40 hex digits).
+        form: what its shapes are; found from its shardings when not given.
+        lowering_type: what the lowering of its computations shares.
+        scope_type: lowers one computation.
+        attributes: further attributes of the program.
 
     Raises:
         HloSyntaxError: groups name more ranks than are listed (`hlo.too_many_ranks`).
@@ -47,8 +61,8 @@ def lower(analysed: AnalysedModule, *, name: str, digest: str) -> DistributedTas
                     table.of(instruction)
     computations = module.by_name()
     space = make_rank_space(module, reachable, analysed.count.devices, table.resolved.values())
-    form = module_form(module, reachable, analysed.control)
-    lowering = Lowering(
+    form = module_form(module, reachable, analysed.control) if form is None else form
+    lowering = lowering_type(
         module.name or module.entry.name,
         module.entry.name,
         computations,
@@ -60,11 +74,11 @@ def lower(analysed: AnalysedModule, *, name: str, digest: str) -> DistributedTas
         Facts(module.tables),
     )
     regions = tuple(
-        _region(lowering, computation)
+        _region(lowering, computation, scope_type)
         for computation in reachable
         if computation.name != module.entry.name and computation.name not in lowering.wrapped
     )
-    main = ScopeLowering(lowering, module.entry)
+    main = scope_type(lowering, module.entry)
     main.run()
     tasks = main.tasks or [_return(lowering, main)]
     outputs = tuple(dict.fromkeys(main.outputs))
@@ -76,7 +90,7 @@ def lower(analysed: AnalysedModule, *, name: str, digest: str) -> DistributedTas
         tuple(tasks),
         main.inputs,
         outputs,
-        attributes=_attributes(analysed, form, main.outputs, outputs),
+        attributes=FrozenDict({**_attributes(analysed, form, main.outputs, outputs), **(attributes or {})}),
         header=make_header(NATIVE_SCHEMA, NATIVE_VERSION, parent_digests=(digest,), producer_version=__version__),
         regions=regions,
     )
@@ -107,8 +121,8 @@ def _wrapped(reachable: tuple[Computation, ...]) -> dict[str, Instruction]:
     return found
 
 
-def _region(lowering: Lowering, computation: Computation) -> Region:
-    scope = ScopeLowering(lowering, computation)
+def _region(lowering: Lowering, computation: Computation, scope_type: type[ScopeLowering]) -> Region:
+    scope = scope_type(lowering, computation)
     scope.run()
     attributes: dict[str, Any] = {}
     if computation.execution_thread is not None:

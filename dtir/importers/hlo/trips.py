@@ -57,7 +57,7 @@ class TripCounter:
             return None
         condition, body = solver.frame(known[conditions[0]]), solver.frame(known[bodies[0]])
         test = solver.comparison(condition)
-        if test is None or len(loop.operands) != 1:
+        if test is None or not loop.operands:
             return None
         direction, left, right = test
         if left.leaf is None:
@@ -65,7 +65,7 @@ class TripCounter:
         if left.leaf is None:
             return None
         start = solver.frame(caller)
-        counter = solver.resolve_leaf(start, loop.operands[0], left.leaf)
+        counter = solver.resolve_initial(start, loop, left.leaf)
         step = solver.resolve_leaf(body, body.computation.root.name, left.leaf)
         bound = self._bound(right, body, start, loop)
         if counter is None or counter.leaf is not None or step is None or step.leaf != left.leaf or bound is None:
@@ -78,7 +78,7 @@ class TripCounter:
             return right.offset
         if self._solver.resolve_leaf(body, body.computation.root.name, right.leaf) != Affine(right.leaf, 0):
             return None
-        initial = self._solver.resolve_leaf(start, loop.operands[0], right.leaf)
+        initial = self._solver.resolve_initial(start, loop, right.leaf)
         return initial.offset + right.offset if initial is not None and initial.leaf is None else None
 
 
@@ -150,6 +150,21 @@ class _Solver:
         self.steps = 0
         return self._leaf(frame, name, leaf)
 
+    def resolve_initial(self, frame: _Frame, loop: Instruction, leaf: int) -> Affine | None:
+        """What a part of a loop's state is before the first iteration."""
+        self.steps = 0
+        return self._initial(frame, loop, leaf)
+
+    def _initial(self, frame: _Frame, loop: Instruction, leaf: int) -> Affine | None:
+        """The state is one tuple in HLO; StableHLO carries its parts as operands of their own."""
+        for operand in loop.operands:
+            source = frame.by_name.get(operand)
+            width = leaf_count(source.shape) if source is not None else 1
+            if leaf < width:
+                return self._leaf(frame, operand, leaf)
+            leaf -= width
+        return None
+
     def _leaf(self, frame: _Frame, name: str, leaf: int) -> Affine | None:
         offset = 0
         while self.steps < _MAX_STEPS:
@@ -210,7 +225,7 @@ class _Solver:
         body = self.frame(self.computations[names[0]])
         if self._leaf(body, body.computation.root.name, leaf) != Affine(leaf, 0):
             return None
-        value = self._leaf(frame, loop.operands[0], leaf)
+        value = self._initial(frame, loop, leaf)
         return Affine(value.leaf, value.offset + offset) if value is not None else None
 
     def _leaves_before(self, frame: _Frame, parameter: Instruction) -> int:

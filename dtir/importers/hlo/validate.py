@@ -37,6 +37,20 @@ def validate(module: HloModule, computations: tuple[Computation, ...], count: De
         checker.computation(computation)
 
 
+def validate_collectives(
+    module: HloModule, computations: tuple[Computation, ...], count: DeviceCount, problems: Problems
+) -> None:
+    """Report what does not fit in collectives and shardings alone: for modules that were not HLO text before."""
+    checker = _Checker(module.by_name(), count, problems)
+    for computation in computations:
+        shapes = {instruction.name: instruction.shape for instruction in computation.instructions}
+        for instruction in computation.instructions:
+            checker.bounded_dims(instruction)
+            if base_opcode(instruction.opcode) in COLLECTIVES:
+                checker.collective(instruction, [shapes[name] for name in instruction.operands])
+            checker.sharding(instruction)
+
+
 class _Checker:
     def __init__(self, by_name: Mapping[str, Computation], count: DeviceCount, problems: Problems) -> None:
         self.by_name = by_name
@@ -67,18 +81,12 @@ class _Checker:
 
     def _instruction(self, instruction: Instruction, scope: Mapping[str, Instruction]) -> None:
         opcode = instruction.opcode
-        if id(instruction.shape) not in self.bounded:
-            self._bounded(instruction)
+        self.bounded_dims(instruction)
         if opcode not in KNOWN:
             message = f"opcode '{opcode}' is not known; it is kept as an opaque local task"
             self.problems.warning("hlo.unknown_opcode", message, instruction.offset)
             return
-        sharding = instruction.attributes.get("sharding")
-        if isinstance(sharding, (Uniform, Maximal, Tiled, Named, TupleSharding)):
-            needed, partitions = sharding_devices(sharding), self.count.devices.partitions
-            if needed > partitions:
-                message = f"the sharding names {needed} devices, but there are {partitions} partitions"
-                self._error("hlo.device_count", instruction, message)
+        self.sharding(instruction)
         wanted = OPERAND_COUNTS.get(opcode)
         if wanted is not None and len(instruction.operands) != wanted:
             message = f"'{instruction.name}' ({opcode}) has {len(instruction.operands)} operands, wanted {wanted}"
@@ -108,12 +116,23 @@ class _Checker:
             case _ if opcode in _DONE_OF:
                 self._done(instruction, scope)
             case _ if base_opcode(opcode) in COLLECTIVES:
-                self._collective(instruction, shapes)
+                self.collective(instruction, shapes)
             case _:
                 pass
 
-    def _bounded(self, instruction: Instruction) -> None:
+    def sharding(self, instruction: Instruction) -> None:
+        """A sharding names devices that there are."""
+        sharding = instruction.attributes.get("sharding")
+        if isinstance(sharding, (Uniform, Maximal, Tiled, Named, TupleSharding)):
+            needed, partitions = sharding_devices(sharding), self.count.devices.partitions
+            if needed > partitions:
+                message = f"the sharding names {needed} devices, but there are {partitions} partitions"
+                self._error("hlo.device_count", instruction, message)
+
+    def bounded_dims(self, instruction: Instruction) -> None:
         """Every dim has a size or a bound. Equal shapes are mostly one object, which the module keeps alive."""
+        if id(instruction.shape) in self.bounded:
+            return
         self.bounded.add(id(instruction.shape))
         for leaf in instruction.shape.leaves():
             if min(leaf.dims, default=0) < 0:
@@ -251,7 +270,8 @@ class _Checker:
             message = f"{instruction.opcode} takes the {source.opcode} '{source.name}', wanted {' or '.join(wanted)}"
             self._error("hlo.async_pair", instruction, message)
 
-    def _collective(self, instruction: Instruction, shapes: list[Shape]) -> None:
+    def collective(self, instruction: Instruction, shapes: list[Shape]) -> None:
+        """A collective has operands, groups or pairs within the devices, a reducer, a dim."""
         opcode = base_opcode(instruction.opcode)
         if not shapes:
             self._error("hlo.operand_count", instruction, f"{instruction.opcode} has no operands")

@@ -1,0 +1,113 @@
+"""One program of a part: the function it starts with, and everything that this one uses, as an analysed HLO module."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dtir.importers.hlo.attributes import AttributeValue, Frontend
+from dtir.importers.hlo.control import analyse
+from dtir.importers.hlo.devices import DeviceCount, count_devices
+from dtir.importers.hlo.frontend import AnalysedModule
+from dtir.importers.hlo.layouts import Form
+from dtir.importers.hlo.problems import Problems
+from dtir.importers.hlo.syntax import HloModule, SourceTables
+from dtir.importers.hlo.validate import validate_collectives
+from dtir.importers.stablehlo.facts import said
+from dtir.importers.stablehlo.functions import Function
+from dtir.importers.stablehlo.sdy import SdyMesh
+from dtir.importers.stablehlo.translate import Translator
+from dtir.importers.stablehlo.values import integer
+
+_BOUNDARIES = frozenset({"Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape"})
+
+
+def assemble(translator: Translator, function: Function, problems: Problems) -> AnalysedModule | None:
+    """The module of a translated function; None when it has faults, which are then among the problems."""
+    entry = translator.computations[function.name]
+    computations = tuple(translator.computations.values())
+    module_name = (function.module.get("sym_name") or "module").strip('"')
+    meshes = _meshes(translator, function)
+    attributes: dict[str, AttributeValue] = {}
+    if meshes:
+        attributes["frontend_attributes"] = Frontend((("xla.sdy.meshes", _text(meshes)),))
+    needed = max((mesh.mesh.count for mesh in meshes.values()), default=1)
+    for key, name in (("mhlo.num_partitions", "num_partitions"), ("mhlo.num_replicas", "replica_count")):
+        count = integer(function.module.get(key))
+        # One partition is what a producer writes that does not know the number yet.
+        if (
+            count is not None
+            and count > (1 if key == "mhlo.num_partitions" else 0)
+            and count >= (needed if name == "num_partitions" else 1)
+        ):
+            attributes[name] = count
+    module = HloModule(module_name, attributes, computations, entry, SourceTables(), function.operation.offset)
+    control = analyse(module)
+    if control.cycle:
+        message = f"functions call each other in a circle: {' -> '.join(control.cycle)}"
+        problems.error("mlir.recursion", message, function.operation.offset, "a program ends: unroll or rewrite it")
+        return None
+    by_name = module.by_name()
+    reachable = tuple(by_name[name] for name in control.order)
+    count = count_devices(module, reachable)
+    before = problems.errors
+    validate_collectives(module, reachable, DeviceCount(count.devices, count.inferred, count.offset), problems)
+    if problems.errors > before:
+        return None
+    # What other functions use is no part of this program.
+    mine = HloModule(module_name, attributes, reachable, entry, module.tables, module.offset)
+    return AnalysedModule(mine, control, count, reachable)
+
+
+def form_of(analysed: AnalysedModule) -> Form:
+    """Whether shapes are of whole values: they are wherever a sharding or a boundary of manual parts stands."""
+    if "frontend_attributes" in analysed.module.attributes:
+        return Form.GLOBAL
+    for computation in analysed.reachable:
+        for instruction in computation.instructions:
+            if "sharding" in instruction.attributes or instruction.text("custom_call_target") in _BOUNDARIES:
+                return Form.GLOBAL
+    return Form.PER_DEVICE
+
+
+def _meshes(translator: Translator, function: Function) -> dict[str, SdyMesh]:
+    """The meshes with axes that a program uses, the most used first; all of them where none is used."""
+    seen: dict[str, int] = {}
+    waiting, done = [function.name], set[str]()
+    while waiting:
+        name = waiting.pop()
+        if name in done:
+            continue
+        done.add(name)
+        for mesh, times in translator.used_meshes.get(name, {}).items():
+            seen[mesh] = seen.get(mesh, 0) + times
+        if name in translator.functions:
+            waiting += translator.functions[name].calls
+    order = {name: place for place, name in enumerate(translator.meshes)}
+    names = sorted(seen, key=lambda name: (-seen[name], order[name])) or list(translator.meshes)
+    return {name: translator.meshes[name] for name in names if translator.meshes[name].axes}
+
+
+def _text(meshes: Mapping[str, SdyMesh]) -> str:
+    """As XLA prints the meshes of a module."""
+    return "{" + ", ".join(f"{name} = #sdy.mesh<{mesh.text()}>" for name, mesh in meshes.items()) + "}"
+
+
+def facts(function: Function, operations: Mapping[str, int], meshes: Mapping[str, SdyMesh]) -> dict[str, Any]:
+    """Attributes of a program: what its text says beyond tasks and values."""
+    found: dict[str, Any] = {
+        said("operations"): tuple(sorted(operations.items())),
+        said("function"): function.name,
+    }
+    if meshes:
+        found[said("meshes")] = tuple((name, mesh.text()) for name, mesh in meshes.items())
+    for key, values in ((said("arguments"), function.arguments), (said("results"), function.results)):
+        stated = tuple(tuple(sorted(one.attributes.items())) for one in values)
+        if any(stated):
+            found[key] = stated
+    if function.attributes:
+        found[said("attributes")] = tuple(sorted(function.attributes.items()))
+    module = {name: text for name, text in function.module.items() if name != "sym_name"}
+    if module:
+        found[said("module")] = tuple(sorted(module.items()))
+    return found
