@@ -21,12 +21,14 @@ CATALOGUES: dict[str, str] = {
     "importers": "dtir.importers.codes",
     "hlo": "dtir.importers.hlo.codes",
     "stablehlo": "dtir.importers.stablehlo.codes",
+    "traces": "dtir.importers.rank_set.codes",
     "verify": "dtir.verify.catalogue",
     "value": "dtir.verify.value.codes",
     "yaml": "dtir.importers.yaml.codes",
     "cost": "dtir.cost.codes",
     "execute": "dtir.execute.codes",
     "launch": "dtir.execute.launch_codes",
+    "check": "dtir.check.codes",
     "cli": "dtir.cli.codes",
 }
 """The modules whose ``CODES`` are gathered, in the order of the layers. A layer that reports findings adds its own."""

@@ -78,8 +78,11 @@ def exchange_step(exchange: Exchange, value: Abstract, declared: Declared, aroun
     if not value.known:
         return unknown_step((declared,), around)
     if around.infer and (value.state.varying or declared.state.varying):
-        # Shapes of one rank only: what the value is along these axes is not declared, so nothing contradicts it.
-        return Step((given(declared, around),))
+        # Shapes of one rank only: what the value is along these axes is not declared, so nothing contradicts it, but ranks
+        # that state different shapes of their own contradict each other.
+        differ = not (exchange.vector or exchange.routed or (value.uniform and declared.uniform))
+        torn = Deviation(Kind.SHAPE_MISMATCH, exchange.axes, 0, 0, (), note="local")
+        return Step((given(declared, around),), (torn,) if differ else ())
     return _Exchange(exchange, value, declared, around).step()
 
 

@@ -2,34 +2,57 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from dtir.cli.command import Console, failure
 from dtir.cli.progress import Progress
-from dtir.importers import Imported, load_path
+from dtir.importers import Imported, load_path, open_set
 from dtir.schema.diagnostics import Diagnostic
 
 
 def load_each(files: Sequence[str], console: Console) -> Iterator[tuple[str, Imported]]:
     """Load files one after the other, each when it is asked for, with a progress line.
 
-    A file that holds several programs gives each of them, named ``FILE#PROGRAM``.
+    A file that holds several programs gives each of them, named ``FILE#PROGRAM``. Traces of the ranks of one job, named one
+    by one or as the folder that holds them, give one program of all these ranks.
 
     Raises:
         Failure: standard input is named twice.
     """
     if list(files).count("-") > 1:
         raise failure("cli.usage", "standard input (-) is named twice; it can be read once", hint="name it once")
-    with Progress(console, len(files)) as progress:
-        for name in files:
+    sets = _together(files)
+    with Progress(console, len(sets)) as progress:
+        for name, members in sets:
             progress.step(name)
-            loaded = load_path(name)
+            loaded = open_set(members) if members else load_path(name)
             if not loaded.others:
                 yield name, loaded
                 continue
             for one in (replace(loaded, others=()), *loaded.others):
                 yield f"{name}#{one.label.rpartition('#')[2]}", one
+
+
+def _together(files: Sequence[str]) -> list[tuple[str, tuple[str, ...]]]:
+    """What is opened: a name, with the files of the ranks that are one program, or with none for a file alone."""
+    if len(files) == 1 and not os.path.isdir(files[0]):
+        return [(files[0], ())]  # nothing to look for: a file alone is read once
+    from dtir.importers.several import files_in, group, sniff
+
+    found: list[tuple[str, tuple[str, ...]]] = []
+    named: list[tuple[str, str | None]] = []
+    for name in files:
+        inside = files_in(name) if name != "-" and os.path.isdir(name) else []
+        if inside:
+            sets = [one for one in group([(item, sniff(item)) for item in inside]) if one.files]
+            found += [(name if len(sets) == 1 else one.name, one.files) for one in sets]
+        else:
+            named.append((name, None if name == "-" else sniff(name)))
+    for one in group(named):
+        found.append((one.name, one.files if one.joined else ()))
+    return found
 
 
 def load_one(name: str, chosen: str | None, console: Console) -> Imported:

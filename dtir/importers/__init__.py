@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
@@ -22,7 +22,17 @@ from dtir.importers.read import Unpacked, problem, read_path, read_stream
 from dtir.schema.diagnostics import Diagnostic, DiagnosticSet, Severity
 from dtir.schema.result import Err, Ok, Result
 
-__all__ = ["DEFAULT_LIMITS", "LOADERS", "Imported", "Limits", "Source", "load_bytes", "load_path", "load_stream"]
+__all__ = [
+    "DEFAULT_LIMITS",
+    "LOADERS",
+    "Imported",
+    "Limits",
+    "Source",
+    "load_bytes",
+    "load_path",
+    "load_stream",
+    "open_set",
+]
 
 
 def _snapshot_loader() -> Loader:
@@ -49,14 +59,44 @@ def _stablehlo_loader() -> Loader:
     return load_stablehlo
 
 
+def _trace_loader(format: str) -> Callable[[], Loader]:
+    def load() -> Loader:
+        from dtir.importers.trace_loader import trace_loader
+
+        return trace_loader(format)
+
+    return load
+
+
+def _group_table_loader() -> Loader:
+    from dtir.importers.trace_loader import load_group_table
+
+    return load_group_table
+
+
 LOADERS: dict[str, Callable[[], Loader]] = {
     "dtir": _snapshot_loader,
     "upstream": _snapshot_loader,
     "hlo": _hlo_loader,
     "stablehlo": _stablehlo_loader,
     "yaml": _yaml_loader,
+    "chakra": _trace_loader("chakra"),
+    "chakra-json": _trace_loader("chakra-json"),
+    "comm-group": _group_table_loader,
+    "flight-recorder": _trace_loader("flight-recorder"),
 }
 """Format name to what loads its reader; readers are imported when the first input of their format comes."""
+
+
+def open_set(items: Sequence[str | Path | tuple[str, bytes] | Source], *, limits: Limits = DEFAULT_LIMITS) -> Imported:
+    """One program of the files of several ranks: traces named by path, or as (name, bytes) of an upload.
+
+    Ranks that are missing or there twice, groups of unknown members, sizes that differ are among the findings; what could
+    be read is in the program. See `dtir.importers.several.open_set`.
+    """
+    from dtir.importers.several import open_set as opened
+
+    return opened(items, limits=limits)
 
 
 def load_path(path: str | Path, *, limits: Limits = DEFAULT_LIMITS) -> Imported:

@@ -130,6 +130,30 @@ def _keys(*names: str) -> Recogniser:
     return lambda sample: sample.has_keys(*names)
 
 
+def _kineto(sample: Sample) -> bool:
+    # The events may stand behind a description of the job that is longer than what is looked at.
+    return sample.has_keys("traceEvents") or sample.has_keys("schemaVersion", "distributedInfo")
+
+
+_RECORDER_KEYS = frozenset(
+    {"version", "pg_config", "pg_status", "comm_lib_version", "nccl_comm_state", "nccl_version", "rank", "host_name"}
+)
+
+
+def _flight_recorder(sample: Sample) -> bool:
+    # Keys are sorted, so that the version may stand behind any number of entries; without entries there is nothing else.
+    if sample.has_keys("entries"):
+        return sample.has_keys("pg_config") or ('"profiling_name"' in sample.text and '"process_group"' in sample.text)
+    return sample.has_keys("pg_config", "version") and _RECORDER_KEYS.issuperset(sample.keys)
+
+
+_GROUP_TABLE = re.compile(r'\{\s*"\d+"\s*:\s*\[\s*(?:\d|\])')
+
+
+def _group_table(sample: Sample) -> bool:
+    return _GROUP_TABLE.match(sample.text) is not None and all(key.isdecimal() for key in sample.keys)
+
+
 FORMATS: tuple[Format, ...] = (
     Format("mlir-bytecode", "MLIR bytecode", _begins(b"ML\xefR"), binary=True),
     Format("zip", "a zip archive (an .npz file is one)", _begins(b"PK\x03\x04", b"PK\x05\x06"), binary=True),
@@ -162,9 +186,11 @@ FORMATS: tuple[Format, ...] = (
         hint="dtir run FILE --binding BINDING.json",
     ),
     Format("dtir", "a dtir snapshot", _native),
-    Format("kineto", "a Kineto or Chrome trace", _keys("traceEvents")),
-    Format("flight-recorder", "a flight recorder dump", _keys("pg_config", "version")),
+    Format("kineto", "a Kineto or Chrome trace", _kineto),
+    Format("flight-recorder", "a flight recorder dump", _flight_recorder),
     Format("pytorch-et", "a PyTorch execution trace", _keys("schema", "nodes")),
+    Format("chakra-json", "a Chakra execution trace in JSON", _keys("workload_graph")),
+    Format("comm-group", "a table of process groups of Chakra traces", _group_table),
     Format("mlipspec", "an MLIPSpec", _keys("core", "version")),
     Format("hlo", "an HLO module", _hlo),
     Format("stablehlo", "an MLIR module (StableHLO or Shardy)", _mlir),

@@ -30,7 +30,7 @@ MAKERS: dict[str, tuple[Callable[[], bytes], str]] = {
     "cut-other-json": (lambda: b'{"hello": ["wor', "input.truncated"),
     "pickle": (lambda: b"\x80\x04\x95\x10\0\0\0", "input.unsupported_format"),
     "bytecode": (lambda: b"ML\xefR\x0dStableHLO", "input.unsupported_format"),
-    "chakra": (lambda: b"\x07\x0a\x050.0.4", "input.unsupported_format"),
+    "group-table": (lambda: b'{"0": [0, 1]}', "trace.no_program"),
     "cut-archive": (lambda: gzip.compress(program().to_json().encode())[:-20], "input.truncated"),
     "cut-snapshot": (lambda: program().to_json().encode()[:-200], "serialization.snapshot"),
     "repeated-key": (lambda: b'{"digest":"",' + program().to_json().encode()[1:], "serialization.snapshot"),

@@ -1,0 +1,32 @@
+"""The readers of formats whose files hold one rank each, by format name; loaded when the first file of a format comes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dtir.importers.rank_set.sources import RankReader
+
+
+def _chakra() -> RankReader:
+    from dtir.importers.chakra import read_chakra
+
+    return read_chakra
+
+
+def _chakra_json() -> RankReader:
+    from dtir.importers.chakra import read_chakra_json
+
+    return read_chakra_json
+
+
+def _flight_recorder() -> RankReader:
+    from dtir.importers.flight_recorder import read_flight_recorder
+
+    return read_flight_recorder
+
+
+READERS: dict[str, Callable[[], RankReader]] = {
+    "chakra": _chakra,
+    "chakra-json": _chakra_json,
+    "flight-recorder": _flight_recorder,
+}
