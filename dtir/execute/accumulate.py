@@ -86,11 +86,12 @@ def left_fold(xp: Any, parts: Array, kind: ReductionKind) -> Array:
 def _fold(xp: Any, flat: Array, function: Any, work: np.dtype[Any]) -> Array:
     members, length = flat.shape
     as_is = flat.dtype == work
-    if as_is and flat.nbytes <= members * ROW_BYTES and not (length == 1 and members >= PAIRWISE_FROM):
+    own = xp is np  # other modules reduce in an order of their own
+    if own and as_is and flat.nbytes <= members * ROW_BYTES and not (length == 1 and members >= PAIRWISE_FROM):
         contiguous = flat if flat.flags.c_contiguous else xp.ascontiguousarray(flat)
         return function.reduce(contiguous, axis=0, dtype=work)
     total = xp.empty(length, work)
-    block = max(1, length) if as_is and flat.nbytes <= LARGE_BYTES else BLOCK_ELEMENTS
+    block = max(1, length) if not own or (as_is and flat.nbytes <= LARGE_BYTES) else BLOCK_ELEMENTS
     for start in range(0, length, block):
         stop = min(start + block, length)
         part = total[start:stop]

@@ -122,6 +122,11 @@ def wrap(array: Array, name: str) -> Array:
     return ((array + np.int8(half)) & np.int8(mask)) - np.int8(half)
 
 
+def contiguous(array: Array) -> Array:
+    """The array, or a copy of it, with its elements in one piece in row-major order; of whatever module it is."""
+    return array if array.flags.c_contiguous else array.copy()
+
+
 def is_floating(dtype: np.dtype[Any]) -> bool:
     """True for real floating point types, ml_dtypes' included (numpy does not count those as floating)."""
     return dtype.kind == "f" or is_extended(dtype)

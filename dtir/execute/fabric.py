@@ -128,7 +128,6 @@ class LocalFabric:
         return stack(ranks, [found[rank] for rank in ranks], xp)
 
     def _one(self, request: Exchange, parts: Held, number: int, combine: Combine | None) -> _Common | _Own:
-        xp = self.xp
         members = rows(parts)
         match request.kind:
             case CollectiveKind.ALL_REDUCE:
@@ -139,13 +138,12 @@ class LocalFabric:
                     whole = self._reduced(request, parts, combine)
                     return _Own(list(_blocks(whole, request.dim, len(members), sizes)))
                 semantics.require_equal(members, "reduce_scatter")
-                return _Own(semantics.reduce_scatter(xp, _slab(parts), _reduction(request), request.dim, sizes))
+                return _Own(self._scattered(request, _slab(parts), sizes))
             case CollectiveKind.ALL_GATHER:
-                return _Common(semantics.all_gather(xp, members, request.dim, vector=request.vector, trim=request.trim))
+                return _Common(self._gathered(request, members))
             case CollectiveKind.ALL_TO_ALL:
                 sizes = request.sizes[number] if request.sizes is not None else None
-                exchanged = semantics.all_to_all(xp, members, request.split, request.concat, sizes)
-                return _Own(exchanged)
+                return _Own(self._exchanged(request, members, sizes))
             case CollectiveKind.BROADCAST | CollectiveKind.COLLECTIVE_PERMUTE:
                 raise AssertionError(f"{request.kind.value} takes no parts of all members")
             case _:
@@ -161,7 +159,23 @@ class LocalFabric:
             for member in members[1:]:
                 total = combine(total, member)
             return total
-        return semantics.all_reduce(self.xp, _slab(parts), _reduction(request))
+        return self._folded(_slab(parts), _reduction(request))
+
+    def _folded(self, parts: Array, kind: ReductionKind) -> Array:
+        """The reduction of a slab over its first dim."""
+        return semantics.all_reduce(self.xp, parts, kind)
+
+    def _scattered(self, request: Exchange, parts: Array, sizes: Sequence[int] | None) -> Sequence[Array]:
+        """The blocks of the reduction of a slab, one a member; a list or a slab."""
+        return semantics.reduce_scatter(self.xp, parts, _reduction(request), request.dim, sizes)
+
+    def _gathered(self, request: Exchange, members: Sequence[Array]) -> Array:
+        """The members' arrays joined."""
+        return semantics.all_gather(self.xp, members, request.dim, vector=request.vector, trim=request.trim)
+
+    def _exchanged(self, request: Exchange, members: Sequence[Array], sizes: Sequence[int] | None) -> Sequence[Array]:
+        """What every member gets of an all_to_all; a list or a slab."""
+        return semantics.all_to_all(self.xp, members, request.split, request.concat, sizes)
 
     def _tuple_all_to_all(
         self, request: Exchange, operands: Sequence[Held], ranks: Sequence[int], groups: Sequence[Group]

@@ -120,8 +120,9 @@ def take(held: Held, ranks: Sequence[int]) -> Held:
             if is_shared(held):
                 return Slab(ranks, array[: len(places)])
             first = places[0] if places else 0
-            if places == list(range(first, first + len(places))):
-                return Slab(ranks, array[first : first + len(places)])
+            step = places[1] - first if len(places) > 1 else 1
+            if step > 0 and places == list(range(first, first + len(places) * step, step)):
+                return Slab(ranks, array[first : first + len(places) * step : step])
             return Slab(ranks, array[places])
         case Pieces(arrays=arrays):
             return stack(ranks, [arrays[place] for place in places])

@@ -26,6 +26,7 @@ from dtir.ir import (
     ValueRole,
 )
 from dtir.schema.diagnostics import DiagnosticError
+from tests.helpers.devices import PLAYED, require_played
 from tests.helpers.running import chain, collective_task, per_rank_value, plan_of, rank_mesh, run_backend
 
 DTYPES = ("f32", "f64", "s32", "bf16", "f16")
@@ -35,12 +36,16 @@ GROUPINGS = ("world", "split", "reversed")
 Groups = tuple[tuple[int, ...], ...]
 
 
-@pytest.fixture(
-    params=[pytest.param(name, marks=[pytest.mark.mpi] if name == "mpi" else []) for name in sorted(BACKENDS)]
-)
+MARKS = {"mpi": [pytest.mark.mpi], "cupy": [pytest.mark.gpu]}
+
+
+@pytest.fixture(params=[pytest.param(name, marks=MARKS.get(name, [])) for name in (*sorted(BACKENDS), *PLAYED)])
 def backend(request: pytest.FixtureRequest) -> str:
     """The name of a back end that can run here; the probe's reason is the reason to skip."""
     name: str = request.param
+    if name in PLAYED:
+        require_played()
+        return name
     probe = load_backend(name).probe()
     if not probe.ok:
         pytest.skip(f"{name}: {probe.reason}")
@@ -228,12 +233,13 @@ def test_one_element(backend: str, kind: str, ranks: int) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", [(0, 3), (4, 0)])
-def test_no_elements(backend: str, kind: str, shape: tuple[int, int]) -> None:
+def test_no_elements(backend: str, kind: str, dtype: str, shape: tuple[int, int]) -> None:
     groups = groups_of(4, "split")
-    arrays = [np.zeros(shape, np.float32) for _ in range(4)]
-    found, spec = run(backend, kind, groups, arrays, "f32", ReductionKind.SUM)
-    assert same(found, expected(kind, groups, arrays, "f32", ReductionKind.SUM, spec))
+    arrays = [np.zeros(shape, numpy_dtype(dtype)) for _ in range(4)]
+    found, spec = run(backend, kind, groups, arrays, dtype, ReductionKind.SUM)
+    assert same(found, expected(kind, groups, arrays, dtype, ReductionKind.SUM, spec))
 
 
 def overlapping() -> Iterator[tuple[str, int, list[Groups]]]:
@@ -266,6 +272,38 @@ def test_overlapping_groups(backend: str, name: str, ranks: int, turns: list[Gro
     current = arrays
     for groups in turns:
         current = expected("all_reduce", groups, current, "f32", ReductionKind.SUM, spec_of("all_reduce", groups))
+    assert same([np.asarray(row) for row in rows(held)], current)
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 4, 8])
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_collective_in_overlapping_groups(backend: str, kind: str, dtype: str, ranks: int) -> None:
+    """Two in a row whose groups have some members in common and others not (of 2 and 3 ranks: in another order)."""
+    everybody = tuple(range(ranks))
+    if ranks < 4:
+        turns: list[Groups] = [(everybody,), ((*everybody[1:], 0),)]
+    else:
+        pairs = tuple((rank, rank + 1) for rank in range(0, ranks, 2))
+        turns = [pairs, tuple(((rank + 1) % ranks, (rank + 2) % ranks) for rank in range(0, ranks, 2))]
+    size = len(turns[0][0])
+    mesh = rank_mesh(ranks)
+    shapes = [(2 * size * size, 3)]
+    for _ in turns:
+        shapes.append(result_shape(kind, shapes[-1], size))
+    arrays = random_arrays(ranks, shapes[0], dtype, seed=13)
+    values = [per_rank_value(f"v{turn}", mesh, shape, dtype, ValueRole.INPUT if turn == 0 else ValueRole.ACTIVATION)
+              for turn, shape in enumerate(shapes)]  # fmt: skip
+    name = "collective-permute" if kind == "permute" else kind.replace("_", "-")
+    specs = [spec_of(kind, groups) for groups in turns]
+    tasks = [
+        collective_task(f"{name}.{turn}", spec, f"v{turn}", f"v{turn + 1}", [f"{name}.{turn - 1}"] if turn else [])
+        for turn, spec in enumerate(specs)
+    ]
+    (held,) = run_backend(backend, plan_of(chain(mesh, values, tasks)), [Slab(everybody, np.stack(arrays))])
+    current: Sequence[np.ndarray] = arrays
+    for groups, spec in zip(turns, specs, strict=True):
+        current = expected(kind, groups, current, dtype, ReductionKind.SUM, spec)
     assert same([np.asarray(row) for row in rows(held)], current)
 
 

@@ -24,7 +24,8 @@ def element_dtype(element: str) -> np.dtype:
 
 
 @cache
-def _compiled() -> HostKernels:
+def compiled_kernels() -> HostKernels:
+    """The kernels on the host, compiled once."""
     # The instances that the tests use most, in one go; the others are compiled when they are met.
     wanted = [
         fold([4096 * m for m in range(k)], [1 << 20], element, kind, 8, SMALL).expression
@@ -41,7 +42,7 @@ def host_kernels() -> HostKernels:
     """The kernels on the host; skips with the reason when there is no C++ compiler."""
     if host_compiler() is None:
         pytest.skip("no C++ compiler was found: the kernels cannot be compiled for the host")
-    return _compiled()
+    return compiled_kernels()
 
 
 class Memory:

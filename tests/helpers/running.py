@@ -30,6 +30,7 @@ from dtir.ir import (
     ValueRole,
     make_header,
 )
+from tests.helpers.devices import PLAYED, played_runtime, run_played
 from tests.helpers.mpi_pool import run_in_pool
 
 DIGEST = "0" * 40
@@ -148,8 +149,10 @@ def run_backend(name: str, plan: ExecPlan, inputs: Sequence[Held]) -> list[Held]
     """Outputs of a plan on a back end, with its default binding.
 
     In several processes: a rank in each, from five ranks on three processes that host unequally many; collectives in
-    rank order, so that every back end gives the same bits.
+    rank order, so that every back end gives the same bits. On devices that are played on the host: ranks spread over them.
     """
+    if name in PLAYED:
+        return run_played(plan, inputs, played_runtime(PLAYED[name]))
     backend = load_backend(name)
     if backend.probe().capabilities.processes:
         return run_in_pool(plan, inputs, processes=plan.ranks if plan.ranks < 5 else 3)

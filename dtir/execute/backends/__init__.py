@@ -27,7 +27,13 @@ def _mpi() -> Backend:
     return MpiBackend()
 
 
-BACKENDS: Mapping[str, Callable[[], Backend]] = MappingProxyType({"numpy": _numpy, "mpi": _mpi})
+def _cupy() -> Backend:
+    from dtir.execute.backends.cupy_ import CupyBackend
+
+    return CupyBackend()
+
+
+BACKENDS: Mapping[str, Callable[[], Backend]] = MappingProxyType({"numpy": _numpy, "mpi": _mpi, "cupy": _cupy})
 """Name to what loads the back end."""
 
 

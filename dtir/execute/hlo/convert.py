@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from dtir.execute.dtypes import Array, float_info, is_extended, is_floating, narrow_bits, numpy_dtype, wrap
+from dtir.execute.dtypes import Array, contiguous, float_info, is_extended, is_floating, narrow_bits, numpy_dtype, wrap
 
 
 def by_value(xp: Any, array: Array, name: str) -> Array:
@@ -61,8 +61,8 @@ def by_bits(array: Array, source: str, target: str, shape: tuple[int, ...]) -> A
     old, new = element_bits(source), element_bits(target)
     whole = np.dtype(numpy_dtype(target))
     if old == new == numpy_dtype(source).itemsize * 8 == whole.itemsize * 8:
-        return np.ascontiguousarray(array).view(whole).reshape(shape)
-    bits = _spread(np.ascontiguousarray(array), old)
+        return contiguous(array).view(whole).reshape(shape)
+    bits = _spread(contiguous(array), old)
     return _gathered(bits.reshape(*shape, new), new, whole, target)
 
 
@@ -76,7 +76,7 @@ def _gathered(bits: Array, width: int, dtype: np.dtype[Any], name: str) -> Array
     missing = dtype.itemsize * 8 - width
     if missing:
         bits = np.concatenate([bits, np.zeros((*bits.shape[:-1], missing), np.uint8)], axis=-1)
-    packed = np.ascontiguousarray(np.packbits(bits, axis=-1, bitorder="little"))
+    packed = contiguous(np.packbits(bits, axis=-1, bitorder="little"))
     found = packed.view(dtype)[..., 0]
     return wrap(found, name)
 
@@ -89,7 +89,8 @@ def reduce_precision(array: Array, exponent_bits: int, mantissa_bits: int) -> Ar
     dtype: np.dtype[Any] = array.dtype
     own_mantissa, own_exponent = _float_form(dtype)
     kind = np.dtype(f"u{dtype.itemsize}")
-    bits = np.ascontiguousarray(array).view(kind)
+    bits: Any = contiguous(array).view(kind)
+    choose: Any = np.where  # of the array's own module
     sign = bits & kind.type(1 << (own_mantissa + own_exponent))
     if mantissa_bits < own_mantissa:
         dropped = own_mantissa - mantissa_bits
@@ -103,8 +104,8 @@ def reduce_precision(array: Array, exponent_bits: int, mantissa_bits: int) -> Ar
         exponent = bits & mask
         over = exponent > kind.type((bias + reduced) << own_mantissa)
         under = exponent <= kind.type((bias - reduced) << own_mantissa)
-        bits = np.where(over, sign | mask, np.where(under, sign, bits))
-    return np.where(np.isnan(array), array, bits.astype(kind).view(dtype))
+        bits = choose(over, sign | mask, choose(under, sign, bits))
+    return choose(np.isnan(array), array, bits.astype(kind).view(dtype))
 
 
 def _float_form(dtype: np.dtype[Any]) -> tuple[int, int]:

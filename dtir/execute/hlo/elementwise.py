@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from dtir.execute.dtypes import Array, narrow_bits, needs_float32, wrap
+from dtir.execute.dtypes import Array, contiguous, narrow_bits, needs_float32, wrap
 from dtir.execute.hlo import convert, numbers
 from dtir.execute.hlo.call import ArrayType, Context, Evaluator, HloCall, HloError, Operands, Results
 
@@ -98,8 +98,9 @@ def total_order(array: Array) -> Array:
     if array.dtype.kind in "biu":
         return array
     width = array.dtype.itemsize
-    bits = np.ascontiguousarray(array).view(f"i{width}")
-    return np.where(bits < 0, bits ^ np.dtype(f"i{width}").type(np.iinfo(f"i{width}").max), bits)
+    bits: Array = contiguous(array).view(f"i{width}")
+    choose: Any = np.where  # of the array's own module
+    return choose(bits < 0, bits ^ np.dtype(f"i{width}").type(np.iinfo(f"i{width}").max), bits)
 
 
 def _compare(context: Context, call: HloCall, operands: Operands) -> Results:

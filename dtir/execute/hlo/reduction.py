@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from dtir.execute.dtypes import Array
 from dtir.execute.hlo.attributes import Window
 from dtir.execute.hlo.call import Context, Evaluator, HloCall, Operands, Results
@@ -20,6 +22,32 @@ _FOLDS = {
     "add": "add", "multiply": "multiply", "maximum": "maximum", "minimum": "minimum",
     "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor",
 }  # fmt: skip
+
+
+_REDUCTIONS = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min"}
+
+
+def fold_dims(xp: Any, function: Any, array: Array, dims: tuple[int, ...]) -> Array:
+    """Fold some dims by a function of two arguments; none of the dims is empty.
+
+    Array modules other than numpy need not have ``function.reduce``: theirs are the reductions by name, and the rest is
+    done half by half.
+    """
+    name = function.__name__
+    dtype: np.dtype[Any] = array.dtype
+    if isinstance(array, np.ndarray):
+        return function.reduce(array, axis=dims, dtype=dtype)
+    if name in ("add", "multiply"):
+        return getattr(xp, _REDUCTIONS[name])(array, axis=dims, dtype=dtype)
+    if name in _REDUCTIONS:
+        return getattr(xp, _REDUCTIONS[name])(array, axis=dims)
+    kept = [dim for dim in range(array.ndim) if dim not in dims]
+    flat = array.transpose(*kept, *dims).reshape(*(array.shape[dim] for dim in kept), -1)
+    while (length := flat.shape[-1]) > 1:
+        half = length // 2
+        joined = function(flat[..., :half], flat[..., half : 2 * half])
+        flat = joined if length % 2 == 0 else xp.concatenate([joined, flat[..., 2 * half :]], axis=-1)
+    return flat[..., 0]
 
 
 def _known(context: Context, computation: str, arrays: Operands) -> Any | None:
@@ -45,7 +73,7 @@ def _reduce(context: Context, call: HloCall, operands: Operands) -> Results:
     function = _known(context, computation, arrays)
     if function is not None:
         array = lift(arrays[0])
-        found = function(lift(starts[0]), function.reduce(array, axis=dims, dtype=array.dtype))
+        found = function(lift(starts[0]), fold_dims(xp, function, array, dims))
         return (settle(xp, found, call.results[0]),)
     flat = [array.transpose(0, *kept, *dims).reshape(*shape, length) for array in arrays]
     return _fold(context, computation, starts, flat)
@@ -107,7 +135,7 @@ def _slide(xp: Any, function: Any, array: Array, start: Array, window: Window) -
             )
             continue
         seen = windows(xp, xp.ascontiguousarray(moved), one, (length,))
-        current = xp.moveaxis(function.reduce(seen, axis=-1, dtype=current.dtype), -1, 1 + dim)
+        current = xp.moveaxis(fold_dims(xp, function, seen, (seen.ndim - 1,)), -1, 1 + dim)
     return function(first.reshape(-1, *(1,) * (current.ndim - 1)), current)
 
 

@@ -1,0 +1,93 @@
+"""Ranks on GPUs: several on one device, whose communication is fused kernels; NCCL between devices.
+
+What a device does is behind `DeviceRuntime`: CUDA through CuPy here, the host in tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dtir.execute.backends.base import Capabilities, Probe
+from dtir.execute.backends.cupy_devices import DevicesSession
+from dtir.execute.backends.cupy_fabric import DeviceFabric
+from dtir.execute.backends.cupy_lane import Lane
+from dtir.execute.backends.cupy_peers import Peers
+from dtir.execute.backends.cupy_probe import probe_devices
+from dtir.execute.backends.cupy_runtime import DeviceRuntime
+from dtir.execute.backends.cupy_session import DeviceSession
+from dtir.execute.binding import Binding, BindingError, require_fit, spread
+from dtir.execute.session import Observer, Options, Session
+from dtir.execute.steps import ExecPlan
+
+
+def _cuda() -> DeviceRuntime:
+    from dtir.execute.backends.cupy_cuda import CudaRuntime
+
+    return CudaRuntime()
+
+
+class CupyBackend:
+    """Runs every rank of a program on the devices of this process.
+
+    Args:
+        runtime: makes the devices when they are needed; the default are those of CUDA.
+        found: what a look for devices has to say; the default looks.
+    """
+
+    name = "cupy"
+
+    def __init__(
+        self, runtime: Callable[[], DeviceRuntime] = _cuda, found: Callable[[], Probe] = probe_devices
+    ) -> None:
+        self._make = runtime
+        self._find = found
+        self._runtime: DeviceRuntime | None = None
+
+    @property
+    def runtime(self) -> DeviceRuntime:
+        """The devices, made when they are first needed."""
+        if self._runtime is None:
+            self._runtime = self._make()
+        return self._runtime
+
+    def probe(self) -> Probe:
+        """Whether there are devices that work: cheap questions first, and nothing is loaded where those say no."""
+        return self._find()
+
+    def default_binding(self, plan: ExecPlan, processes: int | None = None) -> Binding:
+        """All ranks in one process, on the first device.
+
+        Raises:
+            BindingError: several processes are asked for.
+        """
+        binding = spread(self.name, plan.ranks, processes or 1, 1)
+        self._require_one(binding)
+        return binding
+
+    def prepare(self, plan: ExecPlan, binding: Binding, options: Options, observer: Observer | None = None) -> Session:
+        """A session that holds all ranks.
+
+        Raises:
+            BindingError: the binding is for another number of ranks, spreads them over processes, or names a device that
+                is not there.
+            UnknownOperation: a local step has no evaluation.
+        """
+        require_fit(binding, plan.ranks)
+        self._require_one(binding)
+        devices = sorted({seat.device or 0 for seat in binding.seats})
+        if devices and devices[-1] >= self.runtime.count:
+            raise BindingError(f"a rank is bound to device {devices[-1]}, there are {self.runtime.count}")
+        if len(devices) > 1:
+            place_of = [devices.index(seat.device or 0) for seat in binding.seats]
+            return DevicesSession(plan, Peers(self.runtime, devices, place_of), options, observer)
+        lane = Lane(self.runtime, devices[0], timed=observer is not None)
+        return DeviceSession(plan, DeviceFabric(range(plan.ranks), lane), options, observer)
+
+    def _require_one(self, binding: Binding) -> None:
+        if binding.processes != 1:
+            raise BindingError(
+                f"the cupy back end runs all ranks in one process, {binding.processes} are asked for: use --backend mpi"
+            )
+
+
+__all__ = ["Capabilities", "CupyBackend"]

@@ -1,0 +1,111 @@
+"""Sessions whose values live on a device: what comes in is brought there, what goes out is brought back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from dtir.execute.backends.cupy_fabric import DeviceFabric
+from dtir.execute.dtypes import Array
+from dtir.execute.fabric import LocalFabric
+from dtir.execute.session import Observer, Options, Session
+from dtir.execute.steps import ExecPlan, ScopePlan, Step, StepKind
+from dtir.execute.values import Held, Pieces, Slab, is_shared, shared
+
+_LACKING = (TypeError, NotImplementedError, AttributeError)
+"""What an array module raises where it has no such function, or not for such elements."""
+
+
+class DeviceSession(Session):
+    """A prepared plan on the ranks of one device.
+
+    A local step that the device's array module cannot do runs on the host, and is noted in `on_host`; its operands are
+    then brought there and its results back.
+
+    Args:
+        plan: the plan.
+        fabric: communication, and the device.
+        options: how to run.
+        observer: told of every step.
+    """
+
+    def __init__(
+        self, plan: ExecPlan, fabric: DeviceFabric, options: Options, observer: Observer | None = None
+    ) -> None:
+        super().__init__(plan, fabric, options, fabric.xp, observer)
+        self.lane = fabric.lane
+        self.on_host: dict[str, str] = {}
+        self._host = Session(plan, LocalFabric(fabric.ranks), options)
+        self._by_host: set[int] = set()
+
+    # -- values in and out ------------------------------------------------------------------------------------------------
+
+    def load_slot(self, slot: int, held: Held) -> None:
+        """Give ranks their parts of an input, from arrays of the host."""
+        with self.lane.computing():
+            super().load_slot(slot, self._to_device(held))
+
+    def load(self, value: str, rank: int, data: Array) -> None:
+        """Give a rank its part of an input, by the name of the value."""
+        self.load_slot(self._numbers[value], Slab((rank,), np.asarray(data)[None]))
+
+    def read_slot(self, slot: int) -> Held:
+        """What the ranks of this process hold of a value that was kept, as arrays of the host."""
+        with self.lane.computing():
+            self.lane.join()
+            return self._to_host(super().read_slot(slot))
+
+    def read(self, value: str, rank: int) -> Array:
+        """A rank's part of a value that was kept, as an array of the host."""
+        with self.lane.computing():
+            self.lane.join()
+            return self.lane.runtime.to_host(super().read(value, rank))
+
+    def _to_device(self, held: Held) -> Held:
+        bring = self.lane.runtime.to_device
+        if isinstance(held, Pieces):
+            return Pieces(held.ranks, tuple(bring(np.asarray(array)) for array in held.arrays))
+        if is_shared(held):
+            return shared(held.ranks, bring(np.asarray(held.array[0], order="C")), self.xp)
+        return Slab(held.ranks, bring(np.asarray(held.array, order="C")))
+
+    def _to_host(self, held: Held) -> Held:
+        bring = self.lane.runtime.to_host
+        if isinstance(held, Pieces):
+            return Pieces(held.ranks, tuple(bring(array) for array in held.arrays))
+        if is_shared(held):
+            return shared(held.ranks, bring(held.array[0]))
+        return Slab(held.ranks, bring(held.array))
+
+    # -- steps ------------------------------------------------------------------------------------------------------------
+
+    def execute(self, step: Step) -> None:
+        """Run one step of the program's own list."""
+        with self.lane.computing():
+            super().execute(step)
+
+    def _run(self, scope: ScopePlan, step: Step, operands: Sequence[Held], ranks: tuple[int, ...]) -> tuple[Held, ...]:
+        if step.kind in (StepKind.EXCHANGE, StepKind.MOVE):
+            return super()._run(scope, step, operands, ranks)
+        self.lane.need(operands)
+        if step.kind is not StepKind.LOCAL or self._options.skip_local:
+            return super()._run(scope, step, operands, ranks)
+        if step.index not in self._by_host:
+            try:
+                return super()._run(scope, step, operands, ranks)
+            except _LACKING as error:
+                self._by_host.add(step.index)
+                self.on_host[step.name] = str(error) or type(error).__name__
+        return self._run_on_host(scope, step, operands, ranks)
+
+    def _run_on_host(
+        self, scope: ScopePlan, step: Step, operands: Sequence[Held], ranks: tuple[int, ...]
+    ) -> tuple[Held, ...]:
+        given = [self._to_host(held) for held in operands]
+        return tuple(self._to_device(held) for held in self._host._run(scope, step, given, ranks))
+
+    def _enter(self, scope: ScopePlan, operands: Sequence[Held], ranks: Sequence[int]) -> list[Held]:
+        found = super()._enter(scope, operands, ranks)
+        self.lane.join()  # results leave the region: who uses them looks at them, too
+        return found
