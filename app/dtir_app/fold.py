@@ -61,6 +61,7 @@ def fold(
     destination: npt.NDArray[np.integer],
     order_only: npt.NDArray[np.bool_],
     visible: npt.NDArray[np.bool_],
+    group: npt.NDArray[np.integer] | None = None,
 ) -> Folded:
     """Fold the tasks that are not `visible`.
 
@@ -69,11 +70,12 @@ def fold(
         source, destination: edges; those against the order are left out of the folded graph.
         order_only: per edge.
         visible: per task, whether it stays an item of its own.
+        group: per task, what it must not leave: tasks of different groups are never one item.
     """
     keep = source < destination
     source, destination, order_only = source[keep], destination[keep], order_only[keep]
-    depth = _depths(count, source, destination, visible)
-    root = _components(count, source, destination, depth, visible)
+    depth = _depths(count, source, destination, visible, group)
+    root = _components(count, source, destination, depth, visible, group)
     # Items are numbered by their last task: whatever an item waits for has a smaller number.
     last = np.zeros(count, dtype=np.int64)
     np.maximum.at(last, root, np.arange(count))
@@ -83,7 +85,7 @@ def fold(
     number = np.empty(count, dtype=np.int32)
     number[heads] = np.arange(len(heads), dtype=np.int32)
     item = number[root]
-    pair_source, pair_destination, weight, only = _pairs(item, source, destination, order_only, len(heads))
+    pair_source, pair_destination, weight, only = pairs_of(item, source, destination, order_only, len(heads))
     size = np.bincount(item, minlength=len(heads)).astype(np.int32)
     return Folded(item, heads.astype(np.int32), size, pair_source, pair_destination, weight, only)
 
@@ -93,23 +95,27 @@ def _depths(
     source: npt.NDArray[np.integer],
     destination: npt.NDArray[np.integer],
     visible: npt.NDArray[np.bool_],
+    group: npt.NDArray[np.integer] | None,
 ) -> Ints:
+    # Whoever leaves a group goes deeper too, so that no item waits for itself through another group.
+    groups = [0] * count if group is None else group.tolist()
     depth = [0] * count
     shown = visible.tolist()
     waits = [False] * count
     order = np.argsort(destination, kind="stable")
     for before, after in zip(source[order].tolist(), destination[order].tolist(), strict=True):
-        reached = depth[before] + shown[before]
+        reached = depth[before] + (shown[before] or groups[before] != groups[after])
         if reached > depth[after]:
             depth[after] = reached
         if shown[before] or waits[before]:
             waits[after] = True
-    # Work that waits for no communication moves to where it is first used.
+    # Work that waits for no communication moves to where it is first used, in its own group.
     far = count + 1
     first_use = [far] * count
     order = np.argsort(-source, kind="stable")
     for before, after in zip(source[order].tolist(), destination[order].tolist(), strict=True):
         use = first_use[after] if not waits[after] and not shown[after] and first_use[after] < far else depth[after]
+        use -= groups[before] != groups[after]
         if use < first_use[before]:
             first_use[before] = use
     for task in range(count):
@@ -124,9 +130,12 @@ def _components(
     destination: npt.NDArray[np.integer],
     depth: Ints,
     visible: npt.NDArray[np.bool_],
+    group: npt.NDArray[np.integer] | None,
 ) -> npt.NDArray[np.int64]:
     """Of every task, the first task of the item that it belongs to."""
     joins = ~visible[source] & ~visible[destination] & (depth[source] == depth[destination])
+    if group is not None:
+        joins &= group[source] == group[destination]
     parent = list(range(count))
 
     def find(task: int) -> int:
@@ -142,13 +151,14 @@ def _components(
     return np.array([find(task) for task in range(count)], dtype=np.int64)
 
 
-def _pairs(
+def pairs_of(
     item: Ints,
     source: npt.NDArray[np.integer],
     destination: npt.NDArray[np.integer],
     order_only: npt.NDArray[np.bool_],
     items: int,
 ) -> tuple[Ints, Ints, Ints, npt.NDArray[np.bool_]]:
+    """Each pair of different items once: source, destination, number of edges, whether all of them are mere order."""
     left, right = item[source].astype(np.int64), item[destination].astype(np.int64)
     across = left != right
     code = left[across] * max(items, 1) + right[across]

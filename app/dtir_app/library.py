@@ -23,6 +23,7 @@ from dtir_app.columns import open_imported
 from dtir_app.folder import Folder, Listing
 from dtir_app.gallery import Example
 from dtir_app.judging import judge
+from dtir_app.preparing import prepare
 from dtir_app.store import Opened
 from dtir_app.text import bytes_text
 
@@ -80,7 +81,7 @@ def _size_text(path: Path) -> str:
 
 
 def _opened(imported: Imported) -> Opened:
-    return open_imported(imported, judge)
+    return prepare(open_imported(imported, judge))
 
 
 def _holds(future: Future[Opened], opened: Opened) -> bool:

@@ -124,9 +124,7 @@ def haystacks(store: Store) -> tuple[str, ...]:
             )
         )
 
-    if "haystacks" not in store.memo:
-        store.memo["haystacks"] = make()
-    return store.memo["haystacks"]  # type: ignore[return-value]
+    return store.memo.made("haystacks", make)
 
 
 def task_mask(store: Store, query: Query) -> Mask:

@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from dtir_app.filters import filter_mask
 from dtir_app.frames import bars
-from dtir_app.frames.graph import GraphFrame, graph_frame
+from dtir_app.frames.graph import GraphFrame, graph_frame, placed_of
+from dtir_app.frames.graphbar import graph_bar
 from dtir_app.frames.highlight import highlight
 from dtir_app.frames.inspector import inspect
 from dtir_app.frames.mesh import groups_text, mesh_frame
@@ -19,15 +20,22 @@ from dtir_app.frames.outline import outline_rows
 from dtir_app.frames.overview import overview
 from dtir_app.frames.tables import row_of, table_page
 from dtir_app.frames.tensors import tensor_bar, tensor_maps
+from dtir_app.frames.windows import Window, is_large, whole
+from dtir_app.items import Folding
 from dtir_app.library import Library
 from dtir_app.locked import Pen
-from dtir_app.panels import PANELS, Desk
-from dtir_app.scenes import Scene, scene
+from dtir_app.panels import PANELS, Desk, Panel
+from dtir_app.panels.base import Later
+from dtir_app.preparing import prepare_scene
+from dtir_app.scenes import Place, Scene, has_scene, scene, scope_of
 from dtir_app.selection import selection_text, task_of
 from dtir_app.shell import Parts
 from dtir_app.state import State
 from dtir_app.store import Store
 from dtir_app.text import plural
+
+AT_ONCE = 4000
+"""Task lists up to this are laid out in the event loop; longer ones by a worker."""
 
 
 @dataclass(slots=True)
@@ -42,11 +50,12 @@ class Shown:
 class Painter:
     """Draws the parts of one page."""
 
-    def __init__(self, state: State, parts: Parts, pen: Pen, library: Library) -> None:
+    def __init__(self, state: State, parts: Parts, pen: Pen, library: Library, later: Later) -> None:
         self._state, self._parts, self._pen, self._library = state, parts, pen, library
         self.graph = Shown()
+        self._making: object = None
         self._mask: tuple[object, npt.NDArray[np.bool_]] | None = None
-        self._desk = Desk(state, pen, library, self.mask)
+        self.desk = Desk(state, pen, library, self.mask, later)
 
     def mask(self, store: Store) -> npt.NDArray[np.bool_]:
         """The tasks that the filters keep."""
@@ -167,44 +176,81 @@ class Painter:
     # -- graph ---------------------------------------------------------------------------------------------------------
 
     def draw_graph(self) -> None:
-        """The scene, when it is another one; the selection in it; and the camera."""
+        """The scene, when it is another one or another part of it; the selection in it; and the camera."""
         state, store = self._state, self._state.store
         if store is None:
             self._parts.graphbar.show({})
             return
-        key = (id(store), state.place, state.is_folded(), state.page, state.filters)
-        if key != self.graph.key:
-            at = scene(store, state.place, state.is_folded())
+        place, folding = state.place, state.folding()
+        if self.waits_for(store, place, folding):
+            return
+        at = scene(store, place, folding)
+        placed = placed_of(store, place, at)
+        window = (state.window or whole(placed)) if is_large(placed) else None
+        key = (id(store), place, folding, state.filters)
+        same = key == self.graph.key and self.graph.frame is not None
+        if not same or (window is not None and self._needs(window)):
             mask = self.mask(store) if state.filters.active else None
-            frame = graph_frame(store, at, mask=mask, page=state.page)
+            frame = graph_frame(store, at, mask=mask, placed=placed, window=window)
             self.graph = Shown(at, frame, key)
             view = self._parts.graph
-            self._pen.write("graph", lambda: view.show(frame.nodes, frame.edges, frame.stubs, frame.marks))
+            self._pen.write("graph", lambda: view.show(frame))
         self.draw_graph_selection()
+
+    def waits_for(self, store: Store, place: Place, folding: Folding) -> bool:
+        """Whether a scene is first to be made by a worker, since that takes long; drawing goes on when it is there."""
+        if has_scene(store, place, folding) or store.scopes[scope_of(place)].task_count <= AT_ONCE:
+            return False
+        key = (id(store), place, folding)
+        if self._making != key:
+            self._making = key
+            self._state.busy = "Laying out the graph …"
+            self.desk.later(self._library.work(partial(prepare_scene, store, place, folding)), self._made)
+        return True
+
+    def _made(self) -> None:
+        self._making = None
+        self._state.busy = ""
+        self.draw_graph()
+
+    def _needs(self, window: Window) -> bool:
+        """Whether the data of a large picture do not serve a part of it."""
+        frame = self.graph.frame
+        if frame is None or frame.window is None:
+            return True
+        drawn = frame.window
+        outside = not (drawn.covers(window.left, window.top) and drawn.covers(window.right, window.bottom))
+        part = window.widened()
+        return outside or (frame.dense and (part.width < 0.7 * drawn.width or part.height < 0.7 * drawn.height))
 
     def draw_graph_selection(self) -> None:
         state, store, shown = self._state, self._state.store, self.graph
         if store is None or shown.scene is None or shown.frame is None:
             return
         task = task_of(store, state.selection)
-        found = highlight(shown.scene, shown.frame.placed, task)
+        found = highlight(shown.scene, shown.frame.placed, task, state.pinned, shown.frame.window)
         view = self._parts.graph
         self._pen.write("graph-selection", lambda: view.highlight(found.rings, found.edges))
         if state.camera != "stay":
             self.move_camera(found.centre)
             state.camera = "stay"  # a change of filters, say, leaves the picture where it is
-        kept = int(self.mask(store).sum())
+        mask = self.mask(store)
         self._parts.graphbar.show(
-            bars.graph_bar(store, state.place, shown.scene, shown.frame, state.filters, state.selection, kept)
+            graph_bar(store, state.place, shown.scene, shown.frame, state.filters, state.selection, mask)
         )
-        self._parts.graphfoot.show(bars.graph_foot(store, state.selection))
+        self._parts.graphfoot.show(bars.graph_foot(store, state.selection, state.pinned))
 
     def move_camera(self, centre: tuple[float, float] | None) -> None:
         state, view, shown = self._state, self._parts.graph, self.graph
         assert shown.frame is not None
         placed = shown.frame.placed
         how = state.camera
-        self._pen.write("graph-camera", lambda: view.look(how, placed.width, placed.height, centre))
+        width, height = placed.width, placed.height
+        if how == "box" and state.window is not None:
+            part = state.window
+            width, height = part.width, part.height
+            centre = ((part.left + part.right) / 2, (part.top + part.bottom) / 2)
+        self._pen.write("graph-camera", lambda: view.look(how, width, height, centre))
 
     # -- mesh and tensor -----------------------------------------------------------------------------------------------
 
@@ -235,9 +281,13 @@ class Painter:
                 lambda view=view, frame=frame: view.show(frame.tiles, frame.ticks),
             )
 
+    def panel(self, name: str) -> Panel:
+        """The parts of one of `dtir_app.panels`."""
+        return self._parts.panels[name]
+
     def draw_panel(self, name: str) -> None:
         """One of `dtir_app.panels`."""
-        self._parts.panels[name].draw(self._desk)
+        self._parts.panels[name].draw(self.desk)
 
     def restyle(self) -> None:
         """The other theme for the figures."""
@@ -269,7 +319,7 @@ ALWAYS: Mapping[str, tuple[frozenset[str], Draw]] = {
 
 VIEWS: Mapping[str, tuple[frozenset[str], Draw]] = {
     "overview": (frozenset({"opened", "busy"}), Painter.draw_overview),
-    "graph": (frozenset({"opened", "selection", "filters", "place", "folded", "page"}), Painter.draw_graph),
+    "graph": (frozenset({"opened", "selection", "filters", "place", "folded", "window", "pinned"}), Painter.draw_graph),
     "mesh": (frozenset({"opened", "selection", "mesh_axes", "mesh_columns", "mesh_at"}), Painter.draw_mesh),
     "tensor": (frozenset({"opened", "selection", "tensor_values", "tensor_dims", "tensor_at"}), Painter.draw_tensor),
     **{kind.name: (kind.fields, partial(Painter.draw_panel, name=kind.name)) for kind in PANELS},

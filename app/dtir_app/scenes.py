@@ -5,14 +5,17 @@ A place is a way down from the program: into a region (``("region", scope, calle
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
-from dtir_app.fold import FOLD_ABOVE, Folded, fold, unfolded
+from dtir_app.assembling import local_blocks, make_scene, other_instances, typical
+from dtir_app.fold import FOLD_ABOVE
+from dtir_app.items import Folding, Scene
 from dtir_app.kinds import COMMUNICATION, KINDS, Family
-from dtir_app.layout import Layout, arrange
+from dtir_app.repeats import repeats
+from dtir_app.standing import communicating_scopes, standing
 from dtir_app.store import Store
 from dtir_app.text import plural, runs_text, shorten
 
@@ -22,43 +25,6 @@ Place = tuple[Crumb, ...]
 
 KEPT_SCENES = 16
 _COMMUNICATION = [int(family) for family in COMMUNICATION]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Scene:
-    """The items of one place.
-
-    Args:
-        tasks: the tasks of the place, ascending.
-        folded: how they are folded; items are numbered so that edges ascend.
-        layout: where items stand.
-        is_folded: whether local work is folded here.
-        item_of: item of a task by its number.
-    """
-
-    tasks: Ints
-    folded: Folded
-    layout: Layout
-    is_folded: bool
-    order: Ints = field(repr=False)
-
-    @property
-    def count(self) -> int:
-        return self.folded.count
-
-    def item_of(self, task: int) -> int:
-        """The item that a task belongs to, or -1 when it is not at this place."""
-        position = int(np.searchsorted(self.tasks, task))
-        if position >= len(self.tasks) or self.tasks[position] != task:
-            return -1
-        return int(self.folded.item[position])
-
-    def tasks_of(self, item: int) -> Ints:
-        """The tasks of an item, ascending."""
-        return self.tasks[self.folded.item == item]
-
-    def first_task(self, item: int) -> int:
-        return int(self.tasks[self.folded.first[item]])
 
 
 def scope_of(place: Place) -> int:
@@ -74,44 +40,6 @@ def default_folding(store: Store, place: Place) -> bool:
     if span.task_count <= FOLD_ABOVE:
         return False
     return bool(standing(store)[span.first_task : span.last_task].any())
-
-
-def communicating_scopes(store: Store) -> npt.NDArray[np.bool_]:
-    """Scopes in which something communicates, there or in a region entered from there."""
-
-    def make() -> npt.NDArray[np.bool_]:
-        found = np.zeros(len(store.scopes), dtype=bool)
-        found[store.tasks.scope[np.isin(store.tasks.family, _COMMUNICATION)]] = True
-        waiting = np.flatnonzero(found).tolist()
-        while waiting:
-            for caller in store.scopes[waiting.pop()].callers:
-                outer = int(store.tasks.scope[caller])
-                if not found[outer]:
-                    found[outer] = True
-                    waiting.append(outer)
-        return found
-
-    if "communicating" not in store.memo:
-        store.memo["communicating"] = make()
-    return store.memo["communicating"]  # type: ignore[return-value]
-
-
-def standing(store: Store) -> npt.NDArray[np.bool_]:
-    """Tasks that folding leaves as they are: all but local compute and calls, loops and branches of nothing but that.
-
-    A fused kernel of a compiler is a call of local work, and folds with its surroundings.
-    """
-
-    def make() -> npt.NDArray[np.bool_]:
-        stands = store.tasks.family != Family.LOCAL
-        inside = communicating_scopes(store)
-        for task, scopes in store.tasks.entered.items():
-            stands[task] = any(inside[scope] for scope in scopes)
-        return stands
-
-    if "standing" not in store.memo:
-        store.memo["standing"] = make()
-    return store.memo["standing"]  # type: ignore[return-value]
 
 
 def first_place(store: Store) -> Place:
@@ -137,40 +65,76 @@ def first_place(store: Store) -> Place:
     return tuple(place)
 
 
-def scene(store: Store, place: Place, folded: bool) -> Scene:
-    """The scene of a place; a few are kept with the program."""
-    key = ("scene", place, folded)
-    if key not in store.memo:
-        kept = [item for item in store.memo if isinstance(item, tuple) and item[0] == "scene"]
-        for old in kept[: max(0, len(kept) - KEPT_SCENES + 1)]:
-            store.memo.pop(old, None)
-        store.memo[key] = _make(store, place, folded)
-    return store.memo[key]  # type: ignore[return-value]
-
-
-def _make(store: Store, place: Place, folded: bool) -> Scene:
-    scope = scope_of(place)
-    span = store.scopes[scope]
-    part = store.edges.of_scope(scope)
-    source = store.edges.source[part] - span.first_task
-    destination = store.edges.destination[part] - span.first_task
-    order_only = store.edges.order_only[part]
-    tasks = np.arange(span.first_task, span.last_task, dtype=np.int32)
+def default_folds(store: Store, place: Place) -> Folding:
+    """What is folded at a place when it is opened."""
     if place and place[-1][0] == "block":
-        whole = scene(store, place[:-1], True)
-        item = whole.item_of(place[-1][1])
-        tasks = whole.tasks_of(item) if item >= 0 else tasks[:0]
-        local = np.full(span.task_count, -1, dtype=np.int32)
-        local[tasks - span.first_task] = np.arange(len(tasks), dtype=np.int32)
-        keep = (local[source] >= 0) & (local[destination] >= 0)
-        source, destination, order_only = local[source[keep]], local[destination[keep]], order_only[keep]
-    if folded:
-        made = fold(len(tasks), source, destination, order_only, standing(store)[tasks])
-    else:
-        made = unfolded(len(tasks), source, destination, order_only)
-    layout = arrange(made.count, made.source, made.destination)
-    order = np.lexsort((layout.lane, layout.level)).astype(np.int32)
-    return Scene(tasks, made, layout, folded, order)
+        return Folding()
+    long = store.scopes[scope_of(place)].task_count > FOLD_ABOVE
+    return Folding(default_folding(store, place), long)
+
+
+def scene(store: Store, place: Place, folding: Folding | bool) -> Scene:
+    """The scene of a place; a few are kept with the program. A mere truth value says whether local work is folded."""
+    if isinstance(folding, bool):
+        folding = Folding(folding)
+
+    def make() -> Scene:
+        if not folding.shown:
+            scope = scope_of(place)
+            return make_scene(store, scope, folding, _tasks_at(store, place))
+        return other_instances(store, scope_of(place), scene(store, place, replace(folding, shown=())), folding)
+
+    made = store.memo.made(("scene", place, folding), make)
+    store.memo.forget_oldest("scene", KEPT_SCENES)
+    return made
+
+
+def _tasks_at(store: Store, place: Place) -> Ints:
+    """The tasks of a place: of a whole scope, or of a block in it."""
+    span = store.scopes[scope_of(place)]
+    if not place or place[-1][0] != "block":
+        return np.arange(span.first_task, span.last_task, dtype=np.int32)
+    task = place[-1][1]
+    if not span.first_task <= task < span.last_task:
+        return np.zeros(0, np.int32)
+    item = local_blocks(store, span.index).item
+    return np.flatnonzero(item == item[task - span.first_task]).astype(np.int32) + span.first_task
+
+
+def showing(store: Store, place: Place, folding: Folding, task: int) -> Folding:
+    """The folding with those instances shown that a task belongs to."""
+    span = store.scopes[scope_of(place)]
+    if not folding.repeats or not span.first_task <= task < span.last_task:
+        return folding
+    found = repeats(store, span.index)
+    numbers = {
+        family.key: int(member[task - span.first_task])
+        for family, member in zip(found.families, found.member, strict=True)
+        if member[task - span.first_task] >= 0 and family.key not in folding.unfolded
+    }
+    now = {family.key: typical(family) for family in found.families} | dict(folding.shown)
+    changed = {key: number for key, number in numbers.items() if now.get(key) != number}
+    return folding.showing(changed) if changed else folding
+
+
+def counterpart(store: Store, place: Place, folding: Folding, task: int, key: str, number: int) -> int:
+    """The task that corresponds to a task in another instance of a family; -1 when that instance has none."""
+    span = store.scopes[scope_of(place)]
+    found = repeats(store, span.index)
+    which, here = found.position(key), task - span.first_task
+    if which < 0 or not 0 <= here < span.task_count:
+        return -1
+    same = (found.slot == found.slot[here]) & (found.member[which] == number)
+    for at, member in enumerate(found.member):
+        if at != which:
+            same &= member == member[here]
+    hits = np.flatnonzero(same)
+    return int(hits[0]) + span.first_task if len(hits) else -1
+
+
+def has_scene(store: Store, place: Place, folding: Folding) -> bool:
+    """Whether a scene is at hand, so that showing it takes no time."""
+    return ("scene", place, folding) in store.memo or ("scene", place, replace(folding, shown=())) in store.memo
 
 
 def home_of(store: Store, task: int) -> Place:
@@ -235,6 +199,12 @@ def family_of_item(store: Store, at: Scene, item: int) -> Family:
     if int(at.folded.size[item]) > 1:
         return Family.BLOCK
     return KINDS[store.tasks.kind[at.first_task(item)]].family
+
+
+def families_of_items(store: Store, at: Scene) -> Ints:
+    """The family of every item."""
+    made = store.tasks.family[at.tasks[at.folded.first]].astype(np.int32)
+    return np.where(at.folded.size > 1, int(Family.BLOCK), made).astype(np.int32)
 
 
 def communication_in(store: Store, scope: int) -> int:

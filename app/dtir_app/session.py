@@ -23,8 +23,8 @@ from dtir_app.library import Library
 from dtir_app.locked import Pen
 from dtir_app.query import KEYS
 from dtir_app.refresh import ALWAYS, VIEWS, WATCHED, Painter
-from dtir_app.selection import selection_text
-from dtir_app.shell import make_page, make_parts
+from dtir_app.selection import Selection, selection_text
+from dtir_app.shell import Parts, make_page, make_parts
 from dtir_app.state import QUIET, Notice, State
 from dtir_app.store import Opened
 from dtir_app.text import bytes_text, plural
@@ -60,7 +60,7 @@ class Session:
         self.state = State(dark=dark)
         self._parts = make_parts(dark, library.upload_bytes)
         self._pen = Pen(document)
-        self._painter = Painter(self.state, self._parts, self._pen, library)
+        self._painter = Painter(self.state, self._parts, self._pen, library, self._later_than)
         self._context = Context(self.state, self._painter, self.open_program, self._parts.bridge.send)
         self._stale: set[str] = set(VIEWS)
         self._closed = False
@@ -74,6 +74,20 @@ class Session:
         self._draw(set(WATCHED))
         self._watcher = self.state.param.watch(self._changed, WATCHED)
         self._pen.start()
+
+    @property
+    def parts(self) -> Parts:
+        """What is on the page; for those who draw it elsewhere."""
+        return self._parts
+
+    @property
+    def painter(self) -> Painter:
+        """What draws the parts."""
+        return self._painter
+
+    def select(self, selection: Selection) -> None:
+        """Select everywhere at once, as a click does."""
+        self._context.select(selection)
 
     @property
     def page(self) -> pn.Template:
@@ -123,6 +137,7 @@ class Session:
             element.listen(self._heard)
         graph = self._parts.graph
         graph.on_tap(partial(graphing.tapped, self._context), partial(graphing.opened_at, self._context))
+        graph.on_move(partial(graphing.moved, self._context))
         self._parts.upload.param.watch(self._dropped, "value")
 
     def _heard(self, kind: str, message: Message) -> None:
@@ -168,6 +183,19 @@ class Session:
             return
         self.state.busy = f"Reading {label} …"
         future.add_done_callback(partial(self._later, key, then))
+
+    def _later_than(self, work: Future[Any], then: Callable[[], None]) -> None:
+        """Do something in the event loop when work of another thread is done."""
+        if self._post is None:
+            work.exception()  # where nobody waits for a browser, the work is waited for
+            then()
+            return
+        post = self._post
+        work.add_done_callback(lambda _: post(partial(self._next_tick, then)))
+
+    def _next_tick(self, then: Callable[[], None]) -> None:
+        if self._document is not None and not self._closed:
+            self._document.add_next_tick_callback(lambda: None if self._closed else then())
 
     def _later(self, key: str, then: Callable[[], None] | None, future: Future[Opened]) -> None:
         """From the worker's thread: the rest is done in the event loop.

@@ -8,11 +8,13 @@ import param
 
 from dtir_app.filters import Filters
 from dtir_app.frames.outline import FIRST
-from dtir_app.scenes import Place, default_folding, first_place, home_of, scene
+from dtir_app.frames.windows import Window
+from dtir_app.items import Folding
+from dtir_app.scenes import Place, default_folds, first_place, home_of, scene, scope_of, showing
 from dtir_app.selection import NOTHING, Selection, task_of
 from dtir_app.store import Opened, Store
 
-VIEWS = ("overview", "graph", "mesh", "tensor", "finding")
+VIEWS = ("overview", "graph", "mesh", "tensor", "finding", "timeline")
 """In the order of the tabs; those of `dtir_app.panels` come last."""
 TABLES = ("diagnostics", "collectives", "tasks", "tensors")
 
@@ -42,9 +44,10 @@ class State(param.Parameterized):
     query = param.String("", doc="text in the search box")
 
     place = param.ClassSelector(class_=tuple, default=(), doc="where the graph view is; see dtir_app.scenes")
-    folded = param.Dict(default={}, doc="choices of folding by place, where they differ from the default")
-    page = param.Integer(0, bounds=(0, None), doc="part of the graph, where it is drawn in parts")
-    camera = param.String("fit", doc="what the camera does next: fit, go, reveal, centre or stay")
+    folded = param.Dict(default={}, doc="choices of folding by place (Folding), where they differ from the default")
+    window = param.ClassSelector(class_=Window, default=None, allow_None=True, doc="the part of the graph in sight")
+    camera = param.String("fit", doc="what the camera does next: fit, go, reveal, centre, box (the window) or stay")
+    pinned = param.ClassSelector(class_=tuple, default=(), doc="tasks that stay marked, in the order of pinning")
 
     table = param.Selector(default="collectives", objects=list(TABLES))
     sort = param.String("")
@@ -71,12 +74,12 @@ class State(param.Parameterized):
         """The open program's columns."""
         return self.opened.store if self.opened is not None else None
 
-    def is_folded(self, place: Place | None = None) -> bool:
-        """Whether local work is folded at a place."""
+    def folding(self, place: Place | None = None) -> Folding:
+        """What is folded at a place, the one in sight unless another is given."""
         at = self.place if place is None else place
-        if self.store is None or (at and at[-1][0] == "block"):
-            return False
-        return self.folded.get(at, default_folding(self.store, at))
+        if self.store is None:
+            return Folding()
+        return self.folded.get(at) or default_folds(self.store, at)
 
     def program_fields(self, opened: Opened, key: str) -> dict[str, object]:
         """The changes that go with another program: everything that speaks of the old one starts anew."""
@@ -91,7 +94,8 @@ class State(param.Parameterized):
             "query": "",
             "place": first_place(opened.store) if opened.store is not None else (),
             "folded": {},
-            "page": 0,
+            "window": None,
+            "pinned": (),
             "camera": "fit",
             "sort": "",
             "descending": False,
@@ -116,18 +120,17 @@ class State(param.Parameterized):
         task = task_of(store, selection) if store is not None else -1
         if store is None or task < 0:
             return changes
-        here = scene(store, self.place, self.is_folded())
-        if here.item_of(task) >= 0:
-            changes["page"] = page_showing(store, self.place, self.is_folded(), task)
-            return changes
-        place = home_of(store, task)
-        changes |= {"place": place, "page": page_showing(store, place, self.is_folded(place), task), "camera": "go"}
+        place = self.place if self._holds(store, task) else home_of(store, task)
+        if place != self.place:
+            changes |= {"place": place, "camera": "go", "window": None}
+        folding = self.folding(place)
+        shown = showing(store, place, folding, task)
+        if shown != folding:
+            changes["folded"] = {**self.folded, place: shown}
         return changes
 
-
-def page_showing(store: Store, place: Place, folded: bool, task: int) -> int:
-    """The part of a place's picture that shows a task."""
-    from dtir_app.frames.placing import page_of_item
-
-    at = scene(store, place, folded)
-    return page_of_item(at, at.item_of(task))
+    def _holds(self, store: Store, task: int) -> bool:
+        """Whether a task is at the place in sight."""
+        if self.place and self.place[-1][0] == "block":
+            return scene(store, self.place, self.folding()).item_of(task) >= 0
+        return int(store.tasks.scope[task]) == scope_of(self.place)

@@ -17,6 +17,7 @@ from dtir.ir.program import DistributedTaskIR
 from dtir.ir.tasks import DistributedTask
 from dtir.ir.values import DistributedValue
 from dtir_app.groups import GroupAxes
+from dtir_app.memo import Memo
 
 Ints = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float64]
@@ -175,7 +176,7 @@ class Store:
     task_index: Mapping[str, int] = field(repr=False)
     value_index: Mapping[str, int] = field(repr=False)
     scoped_values: Mapping[tuple[int, str], int] = field(repr=False)
-    memo: dict[object, object] = field(default_factory=dict[object, object], repr=False)
+    memo: Memo = field(default_factory=Memo, repr=False)
 
     @property
     def mesh(self) -> LogicalMesh:

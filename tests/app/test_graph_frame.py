@@ -6,8 +6,9 @@ from dtir_app.filters import Filters, filter_mask
 from dtir_app.frames.graph import EDGE_LIMIT, LONG, graph_frame
 from dtir_app.frames.highlight import highlight
 from dtir_app.frames.labels import item_detail, item_label, main_operations, short_name
-from dtir_app.frames.placing import ITEM_LIMIT, page_of_item, pick, place_items
+from dtir_app.frames.placing import pick, place_items
 from dtir_app.frames.shapes import HALF_HEIGHT, HALF_WIDTH, UNITS
+from dtir_app.frames.windows import DETAIL_LIMIT, ITEM_LIMIT, Window, inside, parse_window, whole
 from dtir_app.gallery import examples
 from dtir_app.kinds import Family
 from dtir_app.scenes import first_place, scene
@@ -67,16 +68,51 @@ def test_every_edge_is_drawn_or_stands_as_a_stub_or_is_counted() -> None:
     assert ((frame.edges["x1"] - frame.edges["x0"]) <= LONG).all()
 
 
-def test_more_items_than_are_drawn_come_in_parts_that_miss_none() -> None:
+def test_a_large_picture_is_densities_from_afar_and_items_from_near() -> None:
     store = crowd(ITEM_LIMIT * 2 + 10)
     at = scene(store, (), False)
-    parts = [place_items(at, page) for page in range(3)]
-    assert [len(part.items) for part in parts] == [ITEM_LIMIT, ITEM_LIMIT, 10]
-    assert sorted(np.concatenate([part.items for part in parts]).tolist()) == list(range(at.count))
-    frame = graph_frame(store, at, page=1)
-    assert frame.lines == ["part 2 of 3: 3,000 of 6,010 items at once"]
-    assert page_of_item(at, at.item_of(ITEM_LIMIT + 5)) == 1
-    assert place_items(at, 99).page == 2
+    far = graph_frame(store, at)
+    assert far.dense
+    assert 0 < len(far.nodes["x"]) <= ITEM_LIMIT
+    assert sum(int(text.split()[0].replace(",", "")) for text in far.nodes["kind"]) == at.count
+    assert far.lines == ["6,010 items drawn as densities: zoom in to see each, with its edges"]
+    near = graph_frame(store, at, window=Window(0, 12, 0, 6))
+    assert not near.dense
+    assert 0 < near.drawn == len(near.nodes["x"]) <= DETAIL_LIMIT
+    assert len(near.edges["x0"]) > 0
+    assert near.lines == [f"{near.drawn} of 6,010 items are in sight or near"]
+
+
+def test_every_item_of_a_window_is_drawn_or_counted_in_a_density() -> None:
+    store = crowd(ITEM_LIMIT * 2 + 10)
+    at = scene(store, (), False)
+    placed = place_items(at)
+    for window in (Window(0, 40, 0, 60), Window(3.5, 9, 10, 12), whole(placed)):
+        frame = graph_frame(store, at, placed=placed, window=window)
+        assert frame.window is not None
+        there = inside(placed, frame.window)
+        if frame.dense:
+            assert sum(int(text.split()[0].replace(",", "")) for text in frame.nodes["kind"]) == len(there)
+        else:
+            assert sorted(frame.nodes["item"]) == sorted(placed.items[there].tolist())
+
+
+def test_densities_stay_in_place_when_the_window_moves() -> None:
+    store = crowd(ITEM_LIMIT * 2 + 10)
+    at = scene(store, (), False)
+    placed = place_items(at)
+    every = whole(placed)
+    first = graph_frame(store, at, placed=placed, window=every)
+    second = graph_frame(
+        store, at, placed=placed, window=Window(every.left + 1, every.right + 1, every.top, every.bottom)
+    )
+    assert first.nodes["xs"] == second.nodes["xs"]
+
+
+def test_a_window_is_written_and_read() -> None:
+    assert parse_window(Window(0, 12.5, -0.75, 8).text) == Window(0, 12.5, -0.75, 8)
+    for text in ("", "1,2,3", "a,b,c,d", "2,1,0,1", "0,1,nan,2", "0,1e99,0,1"):
+        assert parse_window(text) is None
 
 
 def test_more_edges_than_are_drawn_are_counted() -> None:
@@ -94,15 +130,15 @@ def test_more_edges_than_are_drawn_are_counted() -> None:
 def test_folding_is_said_with_its_numbers() -> None:
     store = store_of_example("transformer_train")
     frame = graph_frame(store, scene(store, (), True))
-    assert frame.lines == ["1,262 local tasks folded into 56 blocks"]
+    assert frame.lines == ["1,205 local tasks folded into 93 blocks"]
     assert graph_frame(store, scene(store, (), False)).lines == []
 
 
 def test_a_long_chain_is_wrapped_like_text() -> None:
-    placed = place_items(scene(crowd(400), (), False), 0)
+    placed = place_items(scene(crowd(400), (), False))
     assert placed.row.max() > 3
     assert placed.width < 60
-    one = place_items(scene(crowd(3), (), False), 0)
+    one = place_items(scene(crowd(3), (), False))
     assert one.row.max() == 0
 
 
@@ -136,7 +172,7 @@ def test_a_sign_marks_what_a_finding_is_about() -> None:
 def test_a_selection_rings_itself_and_its_neighbours() -> None:
     store = store_of_example("faults")
     at = scene(store, (), False)
-    placed = place_items(at, 0)
+    placed = place_items(at)
     made = highlight(at, placed, store.task_index[store.tasks.id[3]])
     assert sorted(made.rings["which"]) == ["after", "before", "selected"]
     assert len(made.edges["x0"]) == 2
@@ -149,9 +185,9 @@ def test_a_selection_rings_itself_and_its_neighbours() -> None:
 def test_a_task_inside_a_block_rings_the_block() -> None:
     store = store_of_example("transformer_train")
     at = scene(store, (), True)
-    placed = place_items(at, 0)
+    placed = place_items(at)
     made = highlight(at, placed, 0)
-    assert made.inside_block
+    assert at.folded.size[at.item_of(0)] > 1
     assert made.rings["which"].count("selected") == 1
 
 

@@ -179,13 +179,75 @@ def test_a_task_elsewhere_takes_the_graph_there() -> None:
 def test_folding_is_a_choice_of_the_place() -> None:
     page = Page("transformer_train")
     page.send("view", view="graph")
-    assert (
-        page.shown("graphbar")["limit"] == "Showing 105 items for 1,311 tasks: 1,262 local tasks folded into 56 blocks."
+    assert page.shown("graphbar")["limit"] == (
+        "Showing 32 of 1,311 tasks and 36 blocks — 9 of 12 instances of 3 families folded, 3 differ; "
+        "465 local tasks folded into 36 blocks."
     )
     page.send("fold", folded=False)
+    assert len(page.parts.graph.nodes.data["x"]) == 547
+    page.send("unfold-all")
     assert len(page.parts.graph.nodes.data["x"]) == 1311
     assert page.shown("graphbar")["limit"] == ""
     assert page.shown("graphbar")["fold"] == {"label": "Fold local work", "folded": True}
+
+
+def test_an_instance_is_stepped_to_and_the_selection_goes_along() -> None:
+    page = Page("transformer_train")
+    page.send("view", view="graph")
+    family = page.shown("graphbar")["families"][0]
+    assert (family["number"], family["position"]) == (1, "2 of 4")
+    at = page.session._painter.graph.scene
+    assert at is not None
+    store = page.state.store
+    task = next(
+        at.first_task(item)
+        for item in range(at.count)
+        if at.copies[item] == 4 and at.family[item] == 0 and store.tasks.family[at.first_task(item)] == 1
+    )
+    page.session._context.select(of_task(task))
+    nodes = len(page.parts.graph.nodes.data["x"])
+    page.send("repeat-step", key=family["key"], step=1)
+    other = page.state.selection.task
+    assert other > task
+    assert store.tasks.operation[other] == store.tasks.operation[task]
+    assert page.shown("graphbar")["families"][0]["position"] == "3 of 4"
+    assert len(page.parts.graph.nodes.data["x"]) == nodes
+    page.send("key", key=",")
+    assert page.state.selection.task == task
+    page.send("repeat-step", key=family["key"], number=99)
+    assert page.state.selection.task == task
+    # Selecting a task that another instance stands for shows its instance.
+    page.session._context.select(of_task(other))
+    assert page.shown("graphbar")["families"][0]["position"] == "3 of 4"
+
+
+def test_one_family_is_unfolded_and_folded_again() -> None:
+    page = Page("transformer_train")
+    page.send("view", view="graph")
+    folded = len(page.parts.graph.nodes.data["x"])
+    key = page.shown("graphbar")["families"][0]["key"]
+    page.send("repeat-fold", key=key, folded=False)
+    assert len(page.parts.graph.nodes.data["x"]) > folded
+    assert [family["folded"] for family in page.shown("graphbar")["families"]] == [False, True, True]
+    page.send("repeat-fold", key=key, folded=True)
+    assert len(page.parts.graph.nodes.data["x"]) == folded
+    page.send("key", key="r")
+    assert not any(family["folded"] for family in page.shown("graphbar")["families"])
+    page.send("key", key="r")
+    assert len(page.parts.graph.nodes.data["x"]) == folded
+
+
+def test_pinned_tasks_stay_marked(page: Page) -> None:
+    page.send("view", view="graph")
+    page.send("key", key="p")
+    assert page.state.pinned == ()
+    page.session._context.select(of_task(1))
+    page.send("key", key="p")
+    page.session._context.select(of_task(3))
+    assert page.parts.graph.rings.data["which"].count("pinned") == 1
+    assert [link["text"] for link in page.shown("graphfoot")["pinned"]] == [page.state.store.tasks.name[1]]
+    page.send("unpin")
+    assert "pinned" not in page.parts.graph.rings.data["which"]
 
 
 def test_filters_fade_the_graph_and_narrow_the_tables(page: Page) -> None:

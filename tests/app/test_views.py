@@ -37,7 +37,7 @@ def test_the_graph_is_replaced_not_rebuilt() -> None:
     for folded in (True, False):
         at = scene(store, (), folded)
         frame = graph_frame(store, at)
-        view.show(frame.nodes, frame.edges, frame.stubs, frame.marks)
+        view.show(frame)
         assert len(view.nodes.data["x"]) == at.count
         assert len({len(column) for column in view.nodes.data.values()}) == 1
         made = highlight(at, frame.placed, 33)
@@ -45,7 +45,7 @@ def test_the_graph_is_replaced_not_rebuilt() -> None:
         assert view.rings.data["width"][0] == 3.0
     assert view.figure is figure
     assert [view.nodes, view.edges] == sources
-    assert view.nodes.tags == [2]
+    assert view.nodes.tags == [2, False]
 
 
 def test_the_camera_gets_commands() -> None:

@@ -56,23 +56,25 @@ def test_a_click_beside_everything_clears(page: Page, server: Server) -> None:
 def test_a_double_click_opens_a_block_and_the_way_leads_back(page: Page, server: Server) -> None:
     open_program(page, server(), "transformer_train", "graph")
     expect(page.get_by_test_id("graph-limit")).to_have_text(
-        "Showing 105 items for 1,311 tasks: 1,262 local tasks folded into 56 blocks."
+        "Showing 32 of 1,311 tasks and 36 blocks — 9 of 12 instances of 3 families folded, 3 differ; "
+        "465 local tasks folded into 36 blocks."
     )
     x, y = column(page, "graph-nodes", "x")[0], column(page, "graph-nodes", "y")[0]
     page.mouse.dblclick(*bokeh_px(page, "graph", x, y))
     expect(page.get_by_test_id("crumb-here")).to_contain_text("block of 33 tasks")
     wait_until(page, "model('graph-nodes').data.x.length === 33")
     page.get_by_test_id("crumb").click()
-    wait_until(page, "model('graph-nodes').data.x.length === 105")
+    wait_until(page, "model('graph-nodes').data.x.length === 68")
 
 
 def test_all_tasks_can_be_shown_and_folded_again(page: Page, server: Server) -> None:
     open_program(page, server(), "transformer_train", "graph")
-    page.get_by_test_id("graph-fold").click()
+    page.get_by_test_id("graph-unfold").click()
     wait_until(page, "model('graph-nodes').data.x.length === 1311")
     expect(page.get_by_test_id("graph-limit")).to_have_count(0)
     page.get_by_test_id("graph-fold").click()
-    wait_until(page, "model('graph-nodes').data.x.length === 105")
+    page.keyboard.press("r")
+    wait_until(page, "model('graph-nodes').data.x.length === 68")
 
 
 def test_a_diagnostics_row_recentres_the_graph(page: Page, server: Server) -> None:

@@ -72,7 +72,7 @@ class Context:
     def go(self, place: Place, **more: object) -> None:
         """Show another place of the graph."""
         if valid_place(self.store, place):
-            self.state.param.update(place=place, page=0, camera="fit", **more)
+            self.state.param.update(place=place, window=None, camera="fit", **more)
 
 
 def whole(number: object) -> int:

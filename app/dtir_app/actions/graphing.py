@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from dtir_app.actions.context import Context, Message, whole
 from dtir_app.frames.placing import Placed, pick
-from dtir_app.scenes import Scene, entered_place, home_of, scene
+from dtir_app.frames.windows import Window
+from dtir_app.items import Folding, Scene
+from dtir_app.repeats import repeats
+from dtir_app.scenes import counterpart, entered_place, home_of, scope_of, showing
 from dtir_app.selection import NOTHING, of_task, task_of
-from dtir_app.state import page_showing
+from dtir_app.state import Notice
+
+PINS = 24
 
 
 def tapped(context: Context, x: float, y: float) -> None:
     """A click into the graph picture."""
     shown = context.painter.graph
     if context.state.store is None or shown.scene is None or shown.frame is None:
+        return
+    if shown.frame.dense:
+        nearer(context, x, y)
         return
     item = pick(shown.frame.placed, x, y)
     if item >= 0:
@@ -62,20 +72,116 @@ def leave(context: Context, message: Message) -> None:
     context.go(context.state.place[: max(0, whole(message.get("depth")))])
 
 
+def nearer(context: Context, x: float, y: float) -> None:
+    """A click into densities: the surroundings of the point, a third as wide and high."""
+    window = context.state.window or Window(
+        0.0, context.painter.graph.frame.placed.width, 0.0, context.painter.graph.frame.placed.height
+    )
+    dx, dy = max(window.width / 6, 3.5), max(window.height / 6, 3.0)
+    context.state.param.update(window=Window(x - dx, x + dx, y - dy, y + dy), camera="box")
+
+
+def moved(context: Context, window: Window) -> None:
+    """The person moved the picture or zoomed."""
+    if context.state.store is not None:
+        context.state.window = window
+
+
 def fold(context: Context, message: Message) -> None:
     """Fold local work here, or show every task."""
-    state, store = context.state, context.store
-    folded = bool(message.get("folded"))
-    task = task_of(store, state.selection)
-    page = 0
-    if task >= 0 and scene(store, state.place, folded).item_of(task) >= 0:
-        page = page_showing(store, state.place, folded, task)
-    state.param.update(folded={**state.folded, state.place: folded}, page=page, camera="go" if task >= 0 else "fit")
+    state = context.state
+    _folded(context, replace(state.folding(), local=bool(message.get("folded"))))
 
 
-def graph_page(context: Context, message: Message) -> None:
-    """Another part of a picture that is drawn in parts."""
-    context.state.param.update(page=max(0, whole(message.get("page"))), camera="fit")
+def unfold_all(context: Context, message: Message) -> None:
+    """Every task for itself."""
+    _folded(context, Folding())
+
+
+def repeat_fold(context: Context, message: Message) -> None:
+    """Show one instance of a family, or all of them."""
+    now, key = context.state.folding(), str(message.get("key", ""))
+    if bool(message.get("folded")):
+        others = {family.key for family in repeats(context.store, scope_of(context.state.place)).families}
+        unfolded = now.unfolded if now.repeats else frozenset(others)
+        _folded(context, replace(now, repeats=True, unfolded=unfolded - {key}))
+    else:
+        _folded(context, replace(now, unfolded=now.unfolded | {key}))
+
+
+def repeat_step(context: Context, message: Message) -> None:
+    """Show another instance of a family: the next or previous one, or the one with a number. The selection goes along."""
+    shown, state = context.painter.graph.scene, context.state
+    key = str(message.get("key", ""))
+    here = next((item for item in shown.families if item.family.key == key and item.folded), None) if shown else None
+    if here is None:
+        return
+    numbers = here.family.numbers
+    wanted = message.get("number")
+    step = whole(message.get("step"))
+    number = (
+        whole(wanted)
+        if wanted is not None
+        else numbers[max(0, min(len(numbers) - 1, numbers.index(here.number) + step))]
+    )
+    if number not in numbers:
+        return
+    folding = state.folding().showing({key: number})
+    changes: dict[str, object] = {"folded": {**state.folded, state.place: folding}, "camera": "stay"}
+    task = task_of(context.store, state.selection)
+    if task >= 0 and shown is not None and shown.shows(task):
+        other = counterpart(context.store, state.place, folding, task, key, number)
+        if other >= 0:
+            context.select(of_task(other), camera="stay")
+            return
+        if shown.family[shown.item_of(task)] >= 0:
+            name = context.store.tasks.name[task]
+            changes |= {"selection": NOTHING, "notice": Notice("info", f"{here.family.noun} {number} has no {name}.")}
+    state.param.update(**changes)
+
+
+def step_instance(context: Context, step: int) -> None:
+    """The next or previous instance of the family of what is selected; of the innermost one where nothing is."""
+    shown = context.painter.graph.scene
+    folded = [item for item in shown.families if item.folded] if shown is not None else []
+    if shown is None or not folded:
+        return
+    task = task_of(context.store, context.state.selection)
+    item = shown.item_of(task) if task >= 0 else -1
+    own = int(shown.family[item]) if item >= 0 else -1
+    family = shown.families[own] if own >= 0 and shown.families[own].folded else folded[-1]
+    repeat_step(context, {"key": family.family.key, "step": step})
+
+
+def toggle_repeats(context: Context) -> None:
+    """All instances, or one of each family again."""
+    now = context.state.folding()
+    if not repeats(context.store, scope_of(context.state.place)).families:
+        context.state.notice = Notice("info", "Nothing repeats here.")
+        return
+    _folded(context, replace(now, repeats=not now.repeats or bool(now.unfolded), unfolded=frozenset()))
+
+
+def pin(context: Context, task: int = -1) -> None:
+    """Keep a task marked, the selected one unless another is given; once more lets it go."""
+    state = context.state
+    task = task_of(context.store, state.selection) if task < 0 else task
+    if task >= 0:
+        kept = tuple(other for other in state.pinned if other != task)
+        state.pinned = kept if task in state.pinned else (*kept, task)[-PINS:]
+
+
+def unpin(context: Context, message: Message) -> None:
+    """Let go of all pinned tasks."""
+    context.state.pinned = ()
+
+
+def _folded(context: Context, folding: Folding) -> None:
+    """Another folding here; the selection stays in sight."""
+    state = context.state
+    task = task_of(context.store, state.selection)
+    folding = showing(context.store, state.place, folding, task)
+    state.param.update(folded={**state.folded, state.place: folding}, window=None, camera="go" if task >= 0 else "fit")
 
 
 def fit(context: Context, message: Message) -> None:

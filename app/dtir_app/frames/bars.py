@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from dtir_app.filters import Filters, kind_counts
 from dtir_app.frames import inspector
-from dtir_app.frames.graph import GraphFrame
 from dtir_app.frames.mesh import MeshFrame
 from dtir_app.frames.rows import task_link
 from dtir_app.frames.table_columns import TABLE_LABELS, TABLES
 from dtir_app.frames.tables import base_rows
-from dtir_app.kinds import FAMILY_LABELS, KIND_INDEX, KINDS, Family
+from dtir_app.kinds import KIND_INDEX, KINDS
 from dtir_app.query import parse, task_mask
-from dtir_app.scenes import Place, Scene, crumbs, entered_place
 from dtir_app.selection import Selection, of_task, selection_text, task_of
 from dtir_app.store import SEVERITIES, Opened, Store
 from dtir_app.text import bytes_text, count_text, plural
@@ -167,70 +165,13 @@ def table_empty(store: Store, table: str, filters: Filters) -> str:
     }[table]
 
 
-def graph_bar(
-    store: Store, place: Place, at: Scene, frame: GraphFrame, filters: Filters, selection: Selection, kept: int
-) -> dict[str, object]:
-    """Where the graph is, its legend, and what of it is not drawn."""
-    counts = (
-        np.bincount(store.tasks.family[at.tasks], minlength=len(Family))
-        if len(at.tasks)
-        else np.zeros(len(Family), int)
-    )
+def graph_foot(store: Store, selection: Selection, pinned: Sequence[int] = ()) -> dict[str, object]:
+    """The selected task between its neighbours, and the pinned tasks."""
     task = task_of(store, selection)
-    item = at.item_of(task) if task >= 0 else -1
-    target = entered_place(store, place, at, item) if item >= 0 else None
-    shown = f"{plural(len(frame.placed.items), 'item')} for {plural(frame.total_tasks, 'task')}"
-    said = list(frame.lines)
-    if filters.active:
-        said.append(f"{count_text(kept)} of {plural(len(store.tasks), 'task')} match the filters, others faded")
-    fold: dict[str, object] | None = None
-    if at.is_folded:
-        fold = {"label": "Show all tasks", "folded": False}
-    elif (
-        len(at.tasks) > 40
-        and not (place and place[-1][0] == "block")
-        and counts[Family.LOCAL]
-        and counts[Family.LOCAL] < len(at.tasks)
-    ):
-        fold = {"label": "Fold local work", "folded": True}
-    return {
-        "crumbs": crumbs(store, place),
-        "page": frame.placed.page,
-        "pages": frame.placed.pages,
-        "can_open": "" if target is None else "Open block" if target[-1][0] == "block" else "Open region",
-        "selected": item >= 0,
-        "legend": legend(store, at, counts, filters),
-        "limit": f"Showing {shown}: {'; '.join(said)}." if said else "",
-        "fold": fold,
-    }
-
-
-def legend(store: Store, at: Scene, counts: npt.NDArray[np.int64], filters: Filters) -> list[dict[str, object]]:
-    """One entry a family, with the codes that its kinds have."""
-    codes = {family: " ".join(kind.code for kind in KINDS if kind.family is family and kind.code) for family in Family}
-    blocks = int(np.count_nonzero(at.folded.size > 1)) + int(counts[Family.BLOCK])
-    made: list[dict[str, object]] = []
-    for family in Family:
-        count = blocks if family is Family.BLOCK else int(counts[family])
-        if family is Family.BLOCK and not blocks:
-            continue
-        made.append(
-            {
-                "family": int(family),
-                "label": FAMILY_LABELS[family] if family is not Family.BLOCK else "block (opens)",
-                "count": count_text(count),
-                "on": int(family) in filters.families,
-                "help": f"{FAMILY_LABELS[family]}: {codes[family]}" if codes[family] else FAMILY_LABELS[family],
-            }
-        )
-    return made
-
-
-def graph_foot(store: Store, selection: Selection) -> dict[str, object]:
-    """The selected task between its neighbours."""
-    task = task_of(store, selection)
+    pins = few([task_link(store, other) for other in pinned])
     if task < 0:
-        return {"message": "Click a task to select it. Double click opens a block. Arrow keys walk along the edges."}
+        message = "Click a task to select it. Double click opens a block. Arrow keys walk along the edges."
+        return {"message": message, "pinned": pins}
     before, after = inspector.neighbours(store, task)
     kind = KINDS[store.tasks.kind[task]]
     return {
@@ -239,6 +180,7 @@ def graph_foot(store: Store, selection: Selection) -> dict[str, object]:
         "family": int(kind.family),
         "before": few([task_link(store, other) for other in before]),
         "after": few([task_link(store, other) for other in after]),
+        "pinned": pins,
     }
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 
 from dtir_app.frames import cells
+from dtir_app.items import Scene
 from dtir_app.kinds import KINDS, Family
-from dtir_app.scenes import Scene, communication_in
+from dtir_app.scenes import communication_in
 from dtir_app.store import Store
 from dtir_app.text import count_text, plural, runs_text
 
@@ -84,7 +85,14 @@ def short_name(name: str, path: tuple[str, ...]) -> str:
 
 
 def kind_text(store: Store, at: Scene, item: int) -> str:
-    """What an item is, in a few words."""
+    """What an item is, in a few words; and for how many instances it stands."""
+    text = _kind_text(store, at, item)
+    if at.copies[item] > 1:
+        text = f"{text} · in {count_text(int(at.copies[item]))} instances"
+    return f"{text} · not in the instance that is shown" if at.absent[item] else text
+
+
+def _kind_text(store: Store, at: Scene, item: int) -> str:
     size = int(at.folded.size[item])
     if size > 1:
         return f"folded block of {plural(size, 'local task')}"

@@ -45,10 +45,7 @@ def tree(store: Store, scope: int) -> tuple[Group, list[Group]]:
 
     What all paths begin with is left out, and a node with a single group in it and nothing else is joined with that group.
     """
-    key = ("tree", scope)
-    if key not in store.memo:
-        store.memo[key] = _tree(store, scope)
-    return store.memo[key]  # type: ignore[return-value]
+    return store.memo.made(("tree", scope), lambda: _tree(store, scope))
 
 
 def _tree(store: Store, scope: int) -> tuple[Group, list[Group]]:
@@ -267,11 +264,12 @@ def _way_down(store: Store, key: str, task: int, way: dict[str, int]) -> str:
 
 def _homes(store: Store, scope: int) -> dict[int, int]:
     """The group that holds each task of a scope; made once a program."""
-    key = ("homes", scope)
-    if key not in store.memo:
+
+    def make() -> dict[int, int]:
         nodes = tree(store, scope)[1]
-        store.memo[key] = {item: node.number for node in nodes for item in node.members if isinstance(item, int)}
-    return store.memo[key]  # type: ignore[return-value]
+        return {item: node.number for node in nodes for item in node.members if isinstance(item, int)}
+
+    return store.memo.made(("homes", scope), make)
 
 
 def unfolded(opened: Mapping[str, Span], way: Mapping[str, int]) -> dict[str, Span]:

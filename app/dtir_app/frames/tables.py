@@ -22,13 +22,12 @@ NO_FILTERS = Filters()
 
 def shown_columns(store: Store, table: str) -> tuple[Column, ...]:
     """The columns that say something about a program: one that is empty in every row is left out on screen, never in exports."""
-    key = ("columns", table)
-    if key not in store.memo:
+
+    def make() -> tuple[Column, ...]:
         rows = base_rows(store, table).tolist()
-        store.memo[key] = tuple(
-            column for column in TABLES[table] if not rows or any(column.cell(store, row) for row in rows)
-        )
-    return store.memo[key]  # type: ignore[return-value]
+        return tuple(column for column in TABLES[table] if not rows or any(column.cell(store, row) for row in rows))
+
+    return store.memo.made(("columns", table), make)
 
 
 def base_rows(store: Store, table: str) -> Rows:
@@ -97,11 +96,12 @@ def sorted_rows(store: Store, table: str, filters: Filters, sort: str = "", desc
 
 def _sort_values(store: Store, table: str, column: Column) -> npt.NDArray[np.generic]:
     """What a column is sorted by, of all rows; made once a program."""
-    key = ("sort", table, column.key)
-    if key not in store.memo:
+
+    def make() -> npt.NDArray[np.generic]:
         values = np.asarray(column.sort(store))
-        store.memo[key] = values.astype(str) if values.dtype.kind in "OU" else values
-    return store.memo[key]  # type: ignore[return-value]
+        return values.astype(str) if values.dtype.kind in "OU" else values
+
+    return store.memo.made(("sort", table, column.key), make)
 
 
 def row_key(store: Store, table: str, row: int) -> str:

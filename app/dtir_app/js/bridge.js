@@ -28,7 +28,8 @@ export function render({model, el}) {
     if (help.open) return;
     if (event.key === '/') { event.preventDefault(); document.dispatchEvent(new CustomEvent('dtir-search')); return; }
     if (event.key === '?') { event.preventDefault(); open_help(); return; }
-    const known = ['Escape', '[', ']', 'c', 'C', 'f', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'm', 't', 'g', 'o', 'e', 'x', 'u', 'ArrowLeft', 'ArrowRight', 'ArrowUp', 'ArrowDown'];
+    if (event.key === 'b') { event.preventDefault(); document.dispatchEvent(new CustomEvent('dtir-box-zoom')); return; }
+    const known = ['Escape', ',', '.', 'r', 'p', 'n', 'N', '[', ']', 'c', 'C', 'f', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'm', 't', 'g', 'o', 'e', 'x', 'u', 'ArrowLeft', 'ArrowRight', 'ArrowUp', 'ArrowDown'];
     if (!known.includes(event.key)) return;
     const inside = event.composedPath().some((node) => node instanceof HTMLElement && ['tree', 'grid', 'listbox', 'slider'].includes(node.getAttribute?.('role')));
     if (event.key.startsWith('Arrow') && inside) return;

@@ -7,6 +7,7 @@ it is given. What a person chose in a panel lies in ``state.options[name]``; `ch
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -22,6 +23,9 @@ from dtir_app.store import Store
 if TYPE_CHECKING:
     from dtir_app.actions.context import Context
     from dtir_app.library import Library
+
+
+Later = Callable[["Future[Any]", Callable[[], None]], None]
 
 
 class Figure(Protocol):
@@ -71,12 +75,14 @@ class Desk:
         pen: raw Bokeh models are written through it (`dtir_app.locked`).
         library: the programs of the server.
         mask: the tasks that the filters keep.
+        later: calls in the event loop when work that was begun elsewhere is done, unless the page is gone by then.
     """
 
     state: State
     pen: Pen
     library: Library
     mask: Callable[[Store], npt.NDArray[np.bool_]]
+    later: Later
 
     @property
     def store(self) -> Store | None:

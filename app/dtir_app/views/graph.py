@@ -5,32 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from bokeh.events import DoubleTap, Tap
-from bokeh.models import Bezier, ColumnDataSource, CustomJS, HoverTool, Patches, Scatter, Segment, Text
+from bokeh.models import (
+    Bezier,
+    BoxZoomTool,
+    ColumnDataSource,
+    CustomJS,
+    HoverTool,
+    Patches,
+    Quad,
+    Scatter,
+    Segment,
+    Text,
+)
 from bokeh.transform import factor_cmap, factor_mark
 
+from dtir_app.frames.borders import BORDER_COLUMNS
+from dtir_app.frames.graph import NODE_COLUMNS, GraphFrame
 from dtir_app.frames.placing import LANE_PX, LEVEL_PX
 from dtir_app.frames.shapes import HALF_HEIGHT, HALF_WIDTH
+from dtir_app.frames.windows import Window
 from dtir_app.kinds import Family
 from dtir_app.theme import SEVERITY_FILLS, SEVERITY_MARKERS, family_fills, family_texts, tokens
 from dtir_app.views.base import Columns, blank_figure, draw, empty_source, paint, set_columns, text_props
-from dtir_app.views.graph_js import CAMERA, LABELS
+from dtir_app.views.graph_js import CAMERA, LABELS, VIEWPORT
 
-NODE_COLUMNS = (
-    "xs",
-    "ys",
-    "x",
-    "y",
-    "item",
-    "family",
-    "code",
-    "name",
-    "detail_text",
-    "title",
-    "kind",
-    "message",
-    "alpha",
-    "task",
-)
 LABEL_COLUMNS = ("left", "shown_code", "label", "offset", "detail", "lift", "pad")
 CURVE_COLUMNS = ("x0", "y0", "x1", "y1", "cx0", "cy0", "cx1", "cy1")
 
@@ -38,7 +36,8 @@ _FAMILIES = [str(int(family)) for family in Family]
 
 
 class GraphView:
-    """The figure called ``graph``; its sources are ``graph-nodes``, -edges, -stubs, -marks, -rings, -lines, -camera."""
+    """The figure called ``graph``; its sources are ``graph-nodes``, -edges, -stubs, -marks, -rings, -lines, -stacks, -borders,
+    -camera (what the server wants to be seen) and -viewport (what is seen)."""
 
     def __init__(self, dark: bool = False) -> None:
         self.nodes = empty_source("graph-nodes", (*NODE_COLUMNS, *LABEL_COLUMNS))
@@ -47,9 +46,14 @@ class GraphView:
         self.marks = empty_source("graph-marks", ("x", "y", "severity"))
         self.rings = empty_source("graph-rings", ("xs", "ys", "which", "width"))
         self.lines = empty_source("graph-lines", CURVE_COLUMNS)
+        self.stacks = empty_source("graph-stacks", ("xs", "ys"))
+        self.borders = empty_source("graph-borders", BORDER_COLUMNS)
+        self.viewport = ColumnDataSource({"left": [], "right": [], "top": [], "bottom": []}, name="graph-viewport")
         self.camera = ColumnDataSource(_command("", 0, 1, 1, None), name="graph-camera")
         hover = HoverTool(tooltips=[("task", "@title"), ("kind", "@kind"), ("message", "@message")], renderers=[])
         self.figure = blank_figure("graph", hover=hover)
+        # Its own switch is in the bar above the figure; a drag without it moves the picture.
+        self.figure.toolbar.tools = [*self.figure.toolbar.tools, BoxZoomTool(name="graph-box-zoom")]
         self._draw()
         hover.renderers = [self._node]
         self._wire()
@@ -58,9 +62,12 @@ class GraphView:
     def _draw(self) -> None:
         made = self.figure
         ends = {name: name for name in CURVE_COLUMNS}
+        quad = Quad(left="left", right="right", top="top", bottom="bottom", line_width=1.5, line_dash=[5, 3])
+        self._border = draw(made, self.borders, quad)
         self._edge = draw(made, self.edges, Bezier(**ends, line_width=1, line_alpha=0.7))
         self._stub = draw(made, self.stubs, Segment(x0="x0", x1="x1", y0="y", y1="y", line_width=3, line_alpha=0.8))
         self._line = draw(made, self.lines, Bezier(**ends, line_width=2))
+        self._stack = draw(made, self.stacks, Patches(xs="xs", ys="ys"))
         self._node = draw(made, self.nodes, Patches(xs="xs", ys="ys", fill_alpha="alpha", line_alpha="alpha"))
         shared = {"x": "left", "y": "y", "text_alpha": "alpha", "text_baseline": "middle"}
         code = Text(text="shown_code", x_offset="pad", y_offset="lift", **shared, **text_props("11px", "bold"))
@@ -69,6 +76,8 @@ class GraphView:
         self._code, self._label, self._detail = (
             draw(made, self.nodes, glyph, visible=False) for glyph in (code, label, detail)
         )
+        name = Text(x="left", y="top", text="label", x_offset=3, y_offset=-3, **text_props("11px", "bold"))
+        self._border_name = draw(made, self.borders, name)
         ring = Patches(xs="xs", ys="ys", fill_color=None, line_width="width", line_join="round")
         self._ring = draw(made, self.rings, ring)
         marks = {"marker": factor_mark("severity", list(SEVERITY_MARKERS.values()), list(SEVERITY_MARKERS))}
@@ -92,6 +101,11 @@ class GraphView:
         scale = {"level_px": LEVEL_PX, "lane_px": LANE_PX}
         camera = CustomJS(args={**ranges, "camera": self.camera, **scale}, code=CAMERA)
         self.camera.js_on_change("data", camera)
+        viewport = CustomJS(args={**ranges, "seen": self.viewport, "nodes": self.nodes}, code=VIEWPORT)
+        for one in (made.x_range, made.y_range):
+            one.js_on_change("start", viewport)
+            one.js_on_change("end", viewport)
+        self.nodes.js_on_change("tags", viewport)
         for name in ("inner_width", "inner_height"):
             made.js_on_change(name, camera)
             made.js_on_change(name, labels)
@@ -101,11 +115,26 @@ class GraphView:
         self.figure.on_event(Tap, lambda event: tapped(event.x, event.y))
         self.figure.on_event(DoubleTap, lambda event: opened(event.x, event.y))
 
+    def on_move(self, moved: Callable[[Window], None]) -> None:
+        """Call with what is in sight, when that needs other data or stays for a while."""
+
+        def changed(attribute: str, old: object, new: Mapping[str, list[float]]) -> None:
+            numbers = [new[name][0] for name in ("left", "right", "top", "bottom") if len(new.get(name, ())) == 1]
+            if len(numbers) == 4 and all(isinstance(number, (int, float)) for number in numbers):
+                moved(Window(*map(float, numbers)))
+
+        self.viewport.on_change("data", changed)
+
     def restyle(self, dark: bool) -> None:
         """Colours of the other theme; shapes and data stay."""
         theme = tokens(dark)
         paint(self.figure, theme)
         self._edge.glyph.line_color = theme.edge
+        self._border.glyph.line_color = theme.strong_line
+        self._border.glyph.fill_color = theme.raised
+        self._border_name.glyph.text_color = theme.muted
+        self._stack.glyph.line_color = theme.strong_line
+        self._stack.glyph.fill_color = theme.raised
         self._stub.glyph.line_color = theme.edge
         self._line.glyph.line_color = theme.selected
         self._ring.glyph.line_color = theme.selected
@@ -115,17 +144,23 @@ class GraphView:
         for renderer in (self._code, self._label, self._detail):
             renderer.glyph.text_color = factor_cmap("family", family_texts(dark), _FAMILIES)
 
-    def show(self, nodes: Columns, edges: Columns, stubs: Columns, marks: Columns) -> None:
-        """Another scene, or the same with other filters."""
+    def show(self, frame: GraphFrame) -> None:
+        """Another scene, another part of it, or the same with other filters."""
+        nodes = frame.nodes
         count = len(nodes["x"])
         blank: dict[str, list[object]] = {name: [""] * count for name in ("shown_code", "label", "detail")}
         blank |= {name: [0] * count for name in ("offset", "lift", "pad")}
         blank["left"] = [x - HALF_WIDTH for x in nodes["x"]]
-        set_columns(self.edges, edges)
-        set_columns(self.stubs, stubs)
-        set_columns(self.marks, marks)
+        set_columns(self.borders, frame.borders)
+        set_columns(self.edges, frame.edges)
+        set_columns(self.stubs, frame.stubs)
+        set_columns(self.stacks, frame.stacks)
+        set_columns(self.marks, frame.marks)
         set_columns(self.nodes, {**nodes, **blank})
-        self.nodes.tags = [self.nodes.tags[0] + 1]  # tells the browser to fit the labels anew
+        drawn = frame.window
+        # Tells the browser to fit the labels anew, and for which part these data are; nothing where they are all.
+        part = [drawn.left, drawn.right, drawn.top, drawn.bottom] if drawn is not None else []
+        self.nodes.tags = [self.nodes.tags[0] + 1, frame.dense, *part]
 
     def highlight(self, rings: Columns, lines: Columns) -> None:
         """Another selection."""
@@ -137,7 +172,8 @@ class GraphView:
 
         Args:
             how: ``fit`` shows everything; ``go`` everything if it can be read then, else the surroundings of the point;
-                ``reveal`` moves only when the point is out of sight or cannot be read; ``centre`` puts it in the middle.
+                ``reveal`` moves only when the point is out of sight or cannot be read; ``centre`` puts it in the middle;
+                ``box`` shows a part: its extent is `width` and `height`, its middle the point.
             width, height: extent of the picture.
             point: what to show; None for everything.
         """

@@ -1,13 +1,13 @@
-"""What the graph figure does in the browser by itself: labels that fit the zoom, and the camera.
+"""What the graph figure does in the browser by itself: labels that fit the zoom, the camera, and saying what is in sight.
 
-Both are needed there, since only the browser knows how many pixels a figure has.
+These are needed there, since only the browser knows how many pixels a figure has.
 """
 
 LABELS = """
 if (!fig.inner_width || !fig.inner_height) return;
 const px = fig.inner_width / Math.abs(xr.end - xr.start), py = fig.inner_height / Math.abs(yr.end - yr.start);
 const width = px * 2 * half_width, height = py * 2 * half_height;
-const show = width > 24 && height > 10, two = height > 26, full = width > 46;
+const show = !source.tags[1] && width > 24 && height > 10, two = height > 26, full = width > 46;
 // Nothing to do while neither the data nor the room for text changed.
 const key = [source.tags[0], show, two, full, show ? Math.round(width) : 0].join();
 if (source._label_key === key) return;
@@ -50,7 +50,10 @@ const whole = Math.min(w / (c.width[0] + 0.4), h / (c.height[0] + 0.5) * level_p
 const tall = Math.min(h / (c.height[0] + 0.5), whole * ratio * 1.9, Math.max(whole * ratio, 46));
 const fit = () => set((c.width[0] - 1) / 2, (c.height[0] - 1) / 2, whole, tall);
 const x = c.x[0], y = c.y[0], now = w / Math.abs(xr.end - xr.start);
-if (kind === 'fit' || (kind === 'go' && whole >= legible)) fit();
+if (kind === 'box') {
+  xr.setv({start: x - c.width[0] / 2, end: x + c.width[0] / 2});
+  yr.setv({start: y + c.height[0] / 2, end: y - c.height[0] / 2});
+} else if (kind === 'fit' || (kind === 'go' && whole >= legible)) fit();
 else if (kind === 'go') set(x, y, level_px);
 else {
   const mx = Math.abs(xr.end - xr.start) * 0.08, my = Math.abs(yr.end - yr.start) * 0.08;
@@ -62,4 +65,27 @@ else {
   else if (!all && (!inside || kind === 'centre')) set(x, y, now);
 }
 camera.data = {...c, kind: ['']};
+"""
+
+# A large picture is asked for anew when what is in sight leaves what was sent, or is much smaller than it; at most every 60 ms. What is
+# in sight is told after a rest too, for the address.
+VIEWPORT = """
+if (!fig.inner_width || !Number.isFinite(xr.start) || !Number.isFinite(yr.start)) return;
+const tell = () => {
+  const told = [xr.start, xr.end, yr.end, yr.start];
+  seen._told_at = Date.now();
+  if (seen._told && told.every((number, at) => Math.abs(number - seen._told[at]) < 1e-6)) return;
+  seen._told = told;
+  seen.data = {left: [told[0]], right: [told[1]], top: [told[2]], bottom: [told[3]]};
+};
+clearTimeout(seen._rest);
+seen._rest = setTimeout(tell, 300);
+const [, , left, right, top, bottom] = nodes.tags;
+if (left === undefined) return;
+const slack = 1e-6 * (right - left);
+const gone = xr.start < left - slack || xr.end > right + slack || yr.end < top - slack || yr.start > bottom + slack;
+const closer = nodes.tags[1] && ((xr.end - xr.start) < (right - left) / 1.5 * 0.7 || (yr.start - yr.end) < (bottom - top) / 1.5 * 0.7);
+if (!gone && !closer) return;
+clearTimeout(seen._soon);
+seen._soon = setTimeout(tell, Math.max(0, 60 - (Date.now() - (seen._told_at ?? 0))));
 """

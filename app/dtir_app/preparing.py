@@ -1,0 +1,26 @@
+"""What is made of a program before anybody looks at it, by the worker that opened it: the first picture, search texts, the outline."""
+
+from __future__ import annotations
+
+from dtir_app.frames.graph import placed_of
+from dtir_app.frames.outline import tree
+from dtir_app.items import Folding
+from dtir_app.query import haystacks
+from dtir_app.scenes import Place, default_folds, first_place, scene
+from dtir_app.store import Opened, Store
+
+
+def prepare(opened: Opened) -> Opened:
+    """Make what the first page needs; opening takes longer by it, and no session waits for it in the event loop."""
+    store = opened.store
+    if store is not None:
+        place = first_place(store)
+        prepare_scene(store, place, default_folds(store, place))
+        haystacks(store)
+        tree(store, 0)
+    return opened
+
+
+def prepare_scene(store: Store, place: Place, folding: Folding) -> None:
+    """Make a scene and its places."""
+    placed_of(store, place, scene(store, place, folding))
