@@ -9,12 +9,12 @@ from difflib import get_close_matches
 from typing import NoReturn
 
 from dtir._version import __version__
-from dtir.cli import calibrate, convert, cost, diff, explain, explore, export, run, show, verify
+from dtir.cli import calibrate, check, convert, cost, diff, explain, explore, export, run, show, verify
 from dtir.cli.command import Command, failure
 
 COMMANDS: dict[str, Command] = {
     module.COMMAND.name: module.COMMAND
-    for module in (show, verify, convert, run, diff, cost, calibrate, export, explore, explain)
+    for module in (show, verify, convert, run, diff, check, cost, calibrate, export, explore, explain)
 }
 
 _UNKNOWN_OPTIONS = re.compile(r"unrecognized arguments: (.*)")

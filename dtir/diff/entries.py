@@ -51,7 +51,7 @@ class Change:
         name: for people, in the first program.
         other_name: in the second.
         kind: as in `Present`, in the first program.
-        field: what differs (``message_bytes``, ``groups``, ``sharding.dims``, ``reads``, ...).
+        field: what differs (``message_bytes``, ``groups``, ``sharding_dims``, ``reads``, ...).
         before: in the first program, as text; empty when it is not there.
         after: in the second.
         match: how the pair was found.

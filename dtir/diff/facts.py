@@ -195,22 +195,22 @@ def sharding_facts(sharding: ShardingSpec, names: Names = NO_NAMES) -> dict[str,
         return [names.get(axis, axis) for axis in axes]
 
     facts = {
-        "sharding.dims": "[" + ", ".join("{" + ",".join(named(axes)) + "}" for axes in sharding.dimension_axes) + "]"
+        "sharding_dims": "[" + ", ".join("{" + ",".join(named(axes)) + "}" for axes in sharding.dimension_axes) + "]"
     }
     if sharding.replicated_axes:
-        facts["sharding.replicated"] = ",".join(sorted(named(sharding.replicated_axes)))
+        facts["sharding_replicated"] = ",".join(sorted(named(sharding.replicated_axes)))
     if sharding.partial is not None:
-        facts["sharding.partial"] = f"{sharding.partial.op.value} over {','.join(sorted(named(sharding.partial.axes)))}"
+        facts["sharding_partial"] = f"{sharding.partial.op.value} over {','.join(sorted(named(sharding.partial.axes)))}"
     if sharding.varying:
-        facts["sharding.varying"] = ",".join(sorted(named(sharding.varying)))
+        facts["sharding_varying"] = ",".join(sorted(named(sharding.varying)))
     if sharding.at:
         places = [f"{names.get(item.axis, item.axis)}={item.coordinate}" for item in sharding.at]
-        facts["sharding.at"] = ",".join(sorted(places))
+        facts["sharding_at"] = ",".join(sorted(places))
     if sharding.sizes:
-        facts["sharding.sizes"] = "; ".join(f"dim {item.dim}: {list(item.sizes)}" for item in sharding.sizes)
+        facts["sharding_sizes"] = "; ".join(f"dim {item.dim}: {list(item.sizes)}" for item in sharding.sizes)
     if sharding.halo is not None:
         dims = "; ".join(f"dim {item.dim}: {item.before}+{item.after}" for item in sharding.halo.dims)
-        facts["sharding.halo"] = dims + ("" if sharding.halo.corners else " without corners")
+        facts["sharding_halo"] = dims + ("" if sharding.halo.corners else " without corners")
     return facts
 
 

@@ -121,7 +121,7 @@ def _output(
     if shape is not None and isinstance(held, Slab) and local is not None:
         tiles = tiling(held, local, shape)
         if tiles is not None:
-            return Output(number, slot.name, Source.SHAPE, _tiled(held, shape, tiles))
+            return Output(number, slot.name, Source.SHAPE, tiled(held, shape, tiles))
     if isinstance(held, Slab) and _all_equal(held):
         return Output(number, slot.name, Source.EQUAL, rows(held)[0])
     return Output(number, slot.name, Source.UNKNOWN, None, dict(zip(held.ranks, rows(held), strict=True)))
@@ -258,23 +258,23 @@ def tiling(held: Slab, local: tuple[int, ...], shape: tuple[int, ...]) -> tuple[
     tiles = math.prod(counts)
     if tiles == 1:
         return tuple(tuple(0 for _ in local) for _ in range(ranks)) if _all_equal(held) else None
-    counts = _stretched(counts, shape, local, ranks)
+    counts = stretched(counts, shape, local, ranks)
     if ranks % math.prod(counts):
         return None
     copies = ranks // math.prod(counts)
     chosen: tuple[tuple[int, ...], ...] | None = None
-    for found in _assignments(counts, copies, ranks):
+    for found in tile_orders(counts, copies, ranks):
         if not _copies_equal(held, found):
             continue
         if chosen is not None and not np.array_equal(
-            _tiled(held, shape, chosen), _tiled(held, shape, found), equal_nan=held.array.dtype.kind in "fc"
+            tiled(held, shape, chosen), tiled(held, shape, found), equal_nan=held.array.dtype.kind in "fc"
         ):
             return None  # two ways fit and differ: neither is known to be right
         chosen = chosen or found
     return chosen
 
 
-def _stretched(counts: list[int], shape: tuple[int, ...], local: tuple[int, ...], ranks: int) -> list[int]:
+def stretched(counts: list[int], shape: tuple[int, ...], local: tuple[int, ...], ranks: int) -> list[int]:
     """Shard counts, with empty tail shards where only they make the counts divide the number of ranks."""
     if ranks % math.prod(counts) == 0:
         return counts
@@ -292,7 +292,7 @@ MOST_ORDERS = 5_000
 """Ways to number tiles that are tried."""
 
 
-def _assignments(counts: Sequence[int], copies: int, ranks: int) -> Iterator[tuple[tuple[int, ...], ...]]:
+def tile_orders(counts: Sequence[int], copies: int, ranks: int) -> Iterator[tuple[tuple[int, ...], ...]]:
     """The different ways to read rank numbers as tiles: every order of the digits of the dims and of the copies.
 
     The copies may be one digit or two, since an axis that splits a dim may lie between two that do not.
@@ -332,7 +332,7 @@ def _copies_equal(held: Slab, tiles: Sequence[tuple[int, ...]]) -> bool:
     return True
 
 
-def _tiled(held: Slab, shape: tuple[int, ...], tiles: Sequence[tuple[int, ...]]) -> Array:
+def tiled(held: Slab, shape: tuple[int, ...], tiles: Sequence[tuple[int, ...]]) -> Array:
     whole = np.zeros(shape, held.array.dtype)
     for tile, row in zip(tiles, held.array, strict=True):
         box = tuple(
