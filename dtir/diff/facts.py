@@ -54,6 +54,9 @@ PROVENANCE = frozenset(
 )
 """Attributes that say where a thing comes from or how it was written, not what it does."""
 
+COMMUTATIVE = frozenset({"add", "multiply", "mul", "maximum", "max", "minimum", "min", "and", "or", "xor"})
+"""Operations whose two operands may be swapped, bit for bit."""
+
 Facts = Mapping[str, str]
 Names = Mapping[str, str]
 NO_NAMES: Names = {}
@@ -91,6 +94,11 @@ def groups_text(spec: CollectiveSpecVariant, mesh: LogicalMesh, names: Names = N
         return "axes " + ",".join(names.get(axis, axis) for axis in spec.axes)
     listed = sorted(tuple(group) for group in groups)
     return "".join("{" + ",".join(map(str, group)) + "}" for group in listed)
+
+
+def commutes(task: DistributedTask) -> bool:
+    """Whether the order of a local task's operands does not count."""
+    return isinstance(task.body, LocalCompute) and task.operation.name in COMMUTATIVE and len(task.operand_values) == 2
 
 
 def task_kind(task: DistributedTask) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from dtir.analysis.summary import source_of
 from dtir.diff.bytes_moved import bytes_by_kind, total_bytes
 from dtir.diff.entries import Change, Match, Present
-from dtir.diff.facts import axis_names, differences, mesh_facts, task_kind
+from dtir.diff.facts import axis_names, commutes, differences, mesh_facts, task_kind
 from dtir.diff.matching import Matching, match_scopes, pair_inputs
 from dtir.diff.scopes import Numbers, Scope, Scopes
 from dtir.ir.ids import NodeId, RegionId, ValueId
@@ -284,6 +284,8 @@ class _Differ:
         if len(mine) != len(theirs):
             changed("reads", ", ".join(_label(before, v) for v in mine), ", ".join(_label(after, v) for v in theirs))
             return
+        if commutes(before.tasks[at]) and matching.values.get(mine[0]) != theirs[0]:
+            theirs = tuple(reversed(theirs))
         for value, other_value in zip(mine, theirs, strict=True):
             if matching.values.get(value) == other_value:
                 continue

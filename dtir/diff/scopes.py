@@ -13,7 +13,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dtir.analysis.executions import entered
-from dtir.diff.facts import PROVENANCE, Facts, task_facts, task_kind, value_facts
+from dtir.diff.facts import PROVENANCE, Facts, commutes, task_facts, task_kind, value_facts
 from dtir.ir.ids import RegionId, ValueId
 from dtir.ir.program import DistributedTaskIR
 from dtir.ir.tasks import Call, DistributedTask, Region
@@ -223,6 +223,8 @@ class Scopes:
             task, facts = scope.tasks[at], scope.facts[at]
             entered_full = [self._class_of.get(inner, (CYCLE, CYCLE)) for inner, _ in entered(task.body)]
             operands = [self.value_class(scope, value) for value in scope.reads[at]]
+            if commutes(task):
+                operands.sort()
             made = [scope.values[output] for output in scope.makes[at] if output in scope.values]
             full = (
                 tuple(sorted(facts.items())),

@@ -198,6 +198,13 @@ def test_swapped_operands_are_a_difference() -> None:
     assert not changed(("in: [y, x]", "in: [x, y]")).equal
 
 
+def test_swapped_operands_of_a_commuting_operation_are_none() -> None:
+    swapped = PROGRAM.replace("op: sub, in: [y, x]", "op: add, in: [y, x]")
+    assert diff_programs(program(swapped), program(swapped.replace("in: [y, x]", "in: [x, y]"))).equal
+    other = diff_programs(program(swapped), program(swapped.replace("in: [y, x]", "in: [y, y]")))
+    assert not other.equal
+
+
 def test_swapped_outputs_are_a_difference() -> None:
     found = changed(("outputs: [less, wide]", "outputs: [wide, less]"))
     assert [item.what for item in found.changed] == ["output", "output"]
