@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from dtir_app.fold import Folded, fold, pairs_of
 from dtir_app.items import Folding, Instances, Ints, Scene
-from dtir_app.layout import arrange
+from dtir_app.layout import Layout, arrange
 from dtir_app.repeats import Family, Repeats, repeats
 from dtir_app.standing import standing
 from dtir_app.store import Store
@@ -39,7 +39,8 @@ def make_scene(store: Store, scope: int, folding: Folding, tasks: Ints) -> Scene
     tail, head = item[source], item[destination]
     carried |= tail > head
     pairs = pairs_of(item, source[~carried], destination[~carried], order_only[~carried], count)
-    layout = arrange(count, pairs[0], pairs[1])
+    missing = absent[np.argsort(rank)]
+    layout = _arranged(missing, pairs[0], pairs[1])
     back = np.unique(tail[carried].astype(np.int64) * max(count, 1) + head[carried])
     by_item = np.empty(count, np.int32)
     by_item[rank] = chosen
@@ -49,10 +50,10 @@ def make_scene(store: Store, scope: int, folding: Folding, tasks: Ints) -> Scene
         folded=folded,
         layout=layout,
         folding=folding,
-        order=np.lexsort((layout.lane, layout.level)).astype(np.int32),
+        order=_order(layout, missing),
         shown=units.tasks_in(chosen),
         copies=np.bincount(rank[units.slot], minlength=count).astype(np.int32),
-        absent=absent[np.argsort(rank)],
+        absent=missing,
         family=units.innermost(item, count),
         families=units.instances([typical(family) for family in found.families]),
         carried=((back // max(count, 1)).astype(np.int32), (back % max(count, 1)).astype(np.int32)),
@@ -61,7 +62,7 @@ def make_scene(store: Store, scope: int, folding: Folding, tasks: Ints) -> Scene
 
 
 def other_instances(store: Store, scope: int, at: Scene, folding: Folding) -> Scene:
-    """The same scene with other instances shown: items stay where they are, the tasks that they show are others."""
+    """The same scene with other instances shown: items stay where they are as long as the instances have the same ones."""
     if len(at.tasks) != store.scopes[scope].task_count:
         return replace(at, folding=folding)
     found = repeats(store, scope)
@@ -74,14 +75,39 @@ def other_instances(store: Store, scope: int, at: Scene, folding: Folding) -> Sc
     item = at.folded.item[units.first[chosen]]
     first, size, missing = np.empty(at.count, np.int32), np.empty(at.count, np.int32), np.empty(at.count, bool)
     first[item], size[item], missing[item] = units.first[chosen], units.size[chosen], absent
+    same = bool((missing == at.absent).all())
+    layout = at.layout if same else _arranged(missing, at.folded.source, at.folded.destination)
     return replace(
         at,
         folded=replace(at.folded, first=first, size=size),
+        layout=layout,
+        order=at.order if same else _order(layout, missing),
         folding=folding,
         shown=units.tasks_in(chosen),
         absent=missing,
         families=units.instances(numbers),
     )
+
+
+def _arranged(absent: Mask, source: Ints, destination: Ints) -> Layout:
+    """Places for the items that are there; those that the shown instance lacks have none."""
+    here = np.flatnonzero(~absent)
+    if len(here) == len(absent):
+        return arrange(len(absent), source, destination)
+    number = np.full(len(absent), -1, np.int32)
+    number[here] = np.arange(len(here), dtype=np.int32)
+    tail, head = number[source], number[destination]
+    keep = (tail >= 0) & (head >= 0)
+    made = arrange(len(here), tail[keep], head[keep])
+    level, lane = np.zeros(len(absent), np.int32), np.zeros(len(absent))
+    level[here], lane[here] = made.level, made.lane
+    return Layout(level, lane)
+
+
+def _order(layout: Layout, absent: Mask) -> Ints:
+    """The items that are there from left to right."""
+    order = np.lexsort((layout.lane, layout.level)).astype(np.int32)
+    return order[~absent[order]]
 
 
 def local_blocks(store: Store, scope: int) -> Folded:

@@ -63,10 +63,10 @@ class Scene:
         folded: how they are folded; items are numbered so that edges ascend.
         layout: where items stand.
         folding: what is folded here.
-        order: items from left to right.
+        order: the items that are drawn, from left to right.
         shown: per task, whether an item shows it; the others are instances that another one stands for.
         copies: per item, how many instances it stands for.
-        absent: per item, whether the instance that is shown has no such task.
+        absent: per item, whether the instance that is shown has no such task; it is not drawn then.
         family: per item, the innermost of `families` that it belongs to; -1 for none.
         families: what repeats here.
         carried: pairs of items whose edges lead from one instance to another.

@@ -130,7 +130,7 @@ def test_more_edges_than_are_drawn_are_counted() -> None:
 def test_folding_is_said_with_its_numbers() -> None:
     store = store_of_example("transformer_train")
     frame = graph_frame(store, scene(store, (), True))
-    assert frame.lines == ["1,205 local tasks folded into 93 blocks"]
+    assert frame.lines == ["1,207 local tasks folded into 93 blocks"]
     assert graph_frame(store, scene(store, (), False)).lines == []
 
 

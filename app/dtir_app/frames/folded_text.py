@@ -14,11 +14,14 @@ SAID_APART = 2
 
 def folded_lines(at: Scene) -> list[str]:
     """What is folded at a place, a phrase each."""
-    folded = [item for item in at.families if item.folded]
-    made = [family_line(item) for item in folded] if len(folded) <= SAID_APART else [_together(folded)]
+    families = [item for item in at.families if item.folded]
+    made = [family_line(item) for item in families] if len(families) <= SAID_APART else [_together(families)]
+    missing = int(np.count_nonzero(at.absent))
+    if missing:
+        made.append(f"{plural(missing, 'item')} that only other instances have not drawn")
     if at.is_folded:
-        blocks = int(np.count_nonzero(at.folded.size > 1))
-        inside = int(at.folded.size[at.folded.size > 1].sum())
+        folded = (at.folded.size > 1) & ~at.absent
+        blocks, inside = int(np.count_nonzero(folded)), int(at.folded.size[folded].sum())
         if blocks:
             made.append(f"{plural(inside, 'local task')} folded into {plural(blocks, 'block')}")
     return made

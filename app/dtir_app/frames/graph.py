@@ -81,9 +81,9 @@ class GraphFrame:
 
 
 def placed_of(store: Store, place: Place, at: Scene) -> Placed:
-    """Where the items of a place stand; the same whichever instances are shown."""
+    """Where the items of a place stand; the same for all instances that have the same ones."""
     folding = at.folding
-    key = ("placed", place, folding.local, folding.repeats, folding.unfolded)
+    key = ("placed", place, folding.local, folding.repeats, folding.unfolded, np.packbits(at.absent).tobytes())
     made = store.memo.made(key, lambda: place_items(at))
     store.memo.forget_oldest("placed", 8)
     return made
@@ -117,7 +117,7 @@ def graph_frame(
         nodes, marks = _nodes(store, at, placed, positions, kept), _marks(store, at, placed, positions)
         edges, stubs, shown = _edges(at, placed, positions)
         stacks = _stacks(store, at, placed, positions)
-    total = len(at.folded.source) + len(at.carried[0])
+    total = _edge_count(placed, at)
     frame = GraphFrame(
         nodes,
         edges,
@@ -173,7 +173,7 @@ def _nodes(store: Store, at: Scene, placed: Placed, positions: Ints, kept: Mask 
         nodes["detail_text"].append(item_detail(store, at, item))
         nodes["kind"].append(kind_text(store, at, item))
         nodes["message"].append(message_text(store, at, item))
-        nodes["alpha"].append((1.0 if kept is None or kept[item] else 0.16) * (0.4 if at.absent[item] else 1.0))
+        nodes["alpha"].append(1.0 if kept is None or kept[item] else 0.16)
         nodes["task"].append(task)
     return nodes
 
@@ -217,13 +217,13 @@ def _stacks(store: Store, at: Scene, placed: Placed, positions: Ints) -> dict[st
 
 def _edges(at: Scene, placed: Placed, positions: Ints) -> tuple[dict[str, Floats], dict[str, Floats], int]:
     """Short edges as curves; long ones, those into another row and those into another instance as stubs at both ends."""
-    there = np.zeros(len(placed.items), dtype=bool)
+    there = np.zeros(len(placed.items) + 1, dtype=bool)  # the last entry stands for items without a place
     there[positions] = True
     tail, head = placed.where[at.folded.source], placed.where[at.folded.destination]
-    near = there[tail] | there[head]
+    near = (there[tail] | there[head]) & (tail >= 0) & (head >= 0)
     tail, head = tail[near], head[near]
     carried = placed.where[at.carried[0]], placed.where[at.carried[1]]
-    back = there[carried[0]] | there[carried[1]]
+    back = (there[carried[0]] | there[carried[1]]) & (carried[0] >= 0) & (carried[1] >= 0)
     span = placed.x[head] - placed.x[tail] + 1000.0 * (placed.row[head] != placed.row[tail])
     order = np.argsort(span, kind="stable")[:EDGE_LIMIT]
     tail, head, span = tail[order], head[order], span[order]
@@ -239,6 +239,14 @@ def _edges(at: Scene, placed: Placed, positions: Ints) -> tuple[dict[str, Floats
     arriving = np.concatenate([head[~close], carried[1][back][:room]])
     stubs = _stubs(placed, np.unique(leaving), np.unique(arriving))
     return edges, stubs, len(order) + min(room, int(back.sum()))
+
+
+def _edge_count(placed: Placed, at: Scene) -> int:
+    """Edges between items that have a place."""
+    return sum(
+        int(np.count_nonzero((placed.where[tail] >= 0) & (placed.where[head] >= 0)))
+        for tail, head in ((at.folded.source, at.folded.destination), at.carried)
+    )
 
 
 def _stubs(placed: Placed, leaving: Ints, arriving: Ints) -> dict[str, Floats]:

@@ -57,7 +57,7 @@ def shown_text(at: Scene, frame: GraphFrame) -> str:
     alone = int(np.count_nonzero((at.folded.size == 1) & ~at.absent))
     if frame.window is not None:
         alone = min(alone, frame.drawn)
-    blocks = at.count - int(np.count_nonzero(at.folded.size == 1))
+    blocks = int(np.count_nonzero((at.folded.size > 1) & ~at.absent))
     tail = f" and {plural(blocks, 'block')}" if blocks and frame.window is None else ""
     return f"{count_text(alone)} of {plural(frame.total_tasks, 'task')}{tail}"
 
@@ -91,7 +91,9 @@ def why(at: Scene, frame: GraphFrame) -> list[str]:
         made.append("Local work between two communications is one block, so that the communication can be seen.")
     if at.absent.any():
         missing = plural(int(np.count_nonzero(at.absent)), "item")
-        made.append(f"{missing} drawn faintly: the instance that is shown has no such task, another one has.")
+        made.append(
+            f"{missing} not drawn: the instance that is shown has no such task, another one has. Step to it to see it."
+        )
     if len(at.carried[0]):
         made.append(
             f"{plural(len(at.carried[0]), 'edge')} from one instance to the next drawn as stubs: select an end to see them."

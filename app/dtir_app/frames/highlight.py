@@ -57,6 +57,8 @@ def highlight(
     ends: list[tuple[float, float, float, float]] = []
     for other, incoming in [*((int(o), True) for o in before), *((int(o), False) for o in after)][:NEIGHBOURS]:
         place = placed.position(other)
+        if place < 0:
+            continue
         other_x, other_y = float(placed.x[place]), float(placed.y[place])
         if other != item:
             _ring(rings, other_x, other_y, "before" if incoming else "after", (0.0, 0.0))
