@@ -18,6 +18,7 @@ first start on.
 from __future__ import annotations
 
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -51,6 +52,10 @@ ROOT = Path(__file__).resolve().parents[1]
 KIB, MIB = 1 << 10, 1 << 20
 SIZES = (KIB, 16 * KIB, 128 * KIB, 512 * KIB, MIB, 4 * MIB, 16 * MIB)
 KINDS = ("all_reduce", "reduce_scatter", "all_gather", "all_to_all", "broadcast")
+PIN = "BENCH_MPI_PIN"
+"""Environment variable: when set, every process stays on a processor of its own. On a machine that others use too, the
+scheduler else puts several processes on one processor, and then what one of them does in Python is time of all."""
+
 FROM = 128 * KIB
 """From this size on the ratio is to be at most 1.05."""
 
@@ -160,6 +165,9 @@ def measure(kind: str, size_bytes: int, turns: int) -> dict[str, Any]:
 def worker(sizes: list[int], turns: int) -> None:
     from dtir.execute.backends.mpi_world import world
 
+    if os.environ.get(PIN):
+        cpus = sorted(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, {cpus[world().process % len(cpus)]})
     for kind in KINDS:
         for size in sizes:
             found = measure(kind, size, max(10, turns // (1 + size // MIB)))

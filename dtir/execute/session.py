@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias, assert_never, cast
+from typing import Any, Protocol, TypeAlias, assert_never, cast, runtime_checkable
 
 import numpy as np
 
 from dtir.execute.backends.base import Fabric, Traffic
 from dtir.execute.dtypes import Array, DtypeError, is_token, numpy_dtype
+from dtir.execute.exchange import Exchange
 from dtir.execute.hlo import Context, Devices, HloError
 from dtir.execute.local import LocalOp, RunContext, UnknownOperation, check_shapes, compile_step
 from dtir.execute.placement import PlacementError
@@ -69,6 +70,18 @@ class Options:
 DEFAULT_OPTIONS = Options()
 
 
+@runtime_checkable
+class ReadyFabric(Protocol):
+    """A fabric that can get collectives ready, so that nothing but the exchange itself falls into its time."""
+
+    def ready(
+        self, request: Exchange, operands: Sequence[Held], ranks: Sequence[int]
+    ) -> tuple[tuple[Held, ...], Callable[[], object]] | None:
+        """The results before they are there, and the call that brings them and returns when it has; None where that
+        cannot be done: then `exchange` is asked."""
+        ...
+
+
 class Session:
     """A prepared plan on the ranks of this process.
 
@@ -95,6 +108,7 @@ class Session:
         self.plan = plan
         self.local_ranks: tuple[int, ...] = tuple(fabric.ranks)
         self._fabric = fabric
+        self._ready = fabric.ready if isinstance(fabric, ReadyFabric) else None
         self._options = options
         self._observer = observer
         self._here = frozenset(self.local_ranks)
@@ -201,11 +215,18 @@ class Session:
                 if communicates and self._options.barriers:
                     self._fabric.barrier(step)
                 self._fabric.begin(step)
-                start = self._fabric.now_ns()
-                results = self._run(scope, step, operands, ranks)
-                if self._observer is not None:
-                    self._fabric.sync()
-                end = self._fabric.now_ns()
+                ready = self._ready(step.exchange, operands, ranks) if self._ready and step.exchange else None
+                if ready is not None:
+                    results, call = ready
+                    start = self._fabric.now_ns()
+                    call()
+                    end = self._fabric.now_ns()
+                else:
+                    start = self._fabric.now_ns()
+                    results = self._run(scope, step, operands, ranks)
+                    if self._observer is not None:
+                        self._fabric.sync()
+                    end = self._fabric.now_ns()
                 sent = self._fabric.end(step) if communicates else None
                 if self._observer is not None:
                     self._observer(step, ranks, start, end, sent)

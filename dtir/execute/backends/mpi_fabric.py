@@ -8,7 +8,7 @@ messages (`mpi_layout.way_of`).
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -83,7 +83,7 @@ class MpiFabric:
             ready = self._exchanges[id(step.exchange)]
             if ready.alone is not None:
                 self._watch.meet(ready.meetings[0].group)
-        if communicates and self._counter is not None:
+        if communicates and self._counter is not None and self._before is None:
             self._before = self._counter.read()
 
     def end(self, step: Step) -> Traffic | None:
@@ -91,8 +91,9 @@ class MpiFabric:
         self._watch.leave()
         if self._counter is None or self._before is None:
             return None
-        sent = self._counter.read().since(self._before)
-        self._before = None
+        now = self._counter.read()
+        # Until something else is sent this is what the next step begins with: reading costs as much as a short message.
+        sent, self._before = now.since(self._before), now
         peers = tuple(
             (int(peer), int(sent.sizes[peer]), int(sent.messages[peer])) for peer in np.flatnonzero(sent.messages)
         )
@@ -100,10 +101,12 @@ class MpiFabric:
 
     def start(self) -> None:
         """A repetition begins: no process is measured while others are still loading."""
+        self._before = None
         self._world.comm.Barrier()
 
     def barrier(self, step: Step) -> None:
         """Wait for the processes that take part in a step."""
+        self._before = None
         self._watch.enter(step, True)
         self._world.barrier(self._presence.processes(self._presence.of(step)))
 
@@ -115,6 +118,7 @@ class MpiFabric:
     def part(self, step: Step, ranks: Ranks, choices: Sequence[int]) -> None:
         """The ranks of this process chose so (see `Presence`)."""
         if self._presence.matters(step):
+            self._before = None
             self._watch.enter(step, True)
             self._presence.part(step, ranks, choices)
             self._watch.leave()
@@ -134,6 +138,30 @@ class MpiFabric:
 
     # -- collectives ----------------------------------------------------------------------------------------------------
 
+    def ready(
+        self, request: Exchange, operands: Sequence[Held], ranks: Ranks
+    ) -> tuple[tuple[Held, ...], Callable[[], object]] | None:
+        """The results of a collective before they are there, and the call of the library that brings them; None for a
+        collective that asks for more than one call.
+
+        What is left for the time of the collective is what a caller of the library would have to wait for as well.
+        """
+        ready = self._exchanges[id(request)]
+        if ready.alone is None or self._presence.ranks is not None:
+            return None
+        short = ready.meetings[0].short
+        if short is None:
+            return None
+        given = operands[0]
+        # The usual slab of one row, of the declared type; whatever else there is goes the long way.
+        if type(given) is not Slab or given.array.shape != ready.usual or given.array.dtype != ready.dtype:
+            return None
+        row = given.array[0]
+        if not row.flags.c_contiguous:
+            return None
+        result, call = short(row)
+        return (Slab(ranks, result[None]),), call
+
     def exchange(
         self, request: Exchange, operands: Sequence[Held], ranks: Ranks, combine: Combine | None
     ) -> tuple[Held, ...]:
@@ -145,13 +173,6 @@ class MpiFabric:
         ready = self._exchanges[id(request)]
         if ready.alone is not None and self._presence.ranks is None:
             meeting = ready.meetings[0]
-            if meeting.short is not None:
-                given = operands[0]
-                # The usual slab of one row, of the declared type; whatever else there is goes the long way.
-                if type(given) is Slab and given.array.shape == ready.usual and given.array.dtype == ready.dtype:
-                    row = given.array[0]
-                    if row.flags.c_contiguous:
-                        return (Slab(ranks, meeting.short(row)[None]),)
             tag = self._tag(ready.step)
             (result,) = self._one(request, meeting, meeting.operands[0], operands[0], combine, tag)
             return (Slab(ranks, np.asarray(result)[None]),)

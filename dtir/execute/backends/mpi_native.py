@@ -8,9 +8,10 @@ buffers are handed over as they lie wherever their order allows it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -22,6 +23,9 @@ from dtir.execute.dtypes import Array, is_extended
 from dtir.execute.exchange import Exchange
 from dtir.ir.collectives import CollectiveKind
 from dtir.ir.reductions import ReductionKind
+
+Short: TypeAlias = Callable[[Array], tuple[Array, Callable[[], object]]]
+"""From an array to where its result will be and the call that brings it there: nothing is left to do but that call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +55,13 @@ class Native:
         """Positions of this process's members in the group."""
         return self.layout.places[self.process]
 
-    def short(self, operand: Operand) -> Callable[[Array], Array] | None:
+    def short(self, operand: Operand) -> Short | None:
         """The exchange of the only member of this process as one function of its array, ready but for the data.
 
         It does what the methods below do, for the cases in which nothing has to be rearranged; None for the others.
-        Everything that does not depend on the data is found out here, once: a call costs a microsecond or two beyond
-        that of the library.
+        Everything that does not depend on the data is found out here, once.
         """
-        comm, empty, request = self.comm, self.buffers.empty, self.request
+        comm, request = self.comm, self.request
         if len(self.mine) != 1:
             return None
         (place,) = self.mine
@@ -66,58 +69,54 @@ class Native:
         elements = math.prod(shape)
         if elements == 0 or elements * count * dtype.itemsize > LARGEST_COUNT or request.trim is not None:
             return None
+        size, byte = elements * dtype.itemsize, self.mpi.BYTE
         match request.kind:
             case CollectiveKind.ALL_REDUCE if request.reduction is not ReductionKind.AVERAGE:
                 unit, operation = getattr(self.mpi, type_name(dtype)), self._operation(operand)
-
-                def all_reduce(array: Array) -> Array:
-                    total = empty(shape, dtype)
-                    comm.Allreduce([array, elements, unit], [total, elements, unit], operation)
-                    return total
-
-                return all_reduce
+                return self._short(comm.Allreduce, elements, elements, unit, shape, dtype, operation)
             case CollectiveKind.REDUCE_SCATTER if request.dim == 0 and request.reduction is not ReductionKind.AVERAGE:
                 unit, operation = getattr(self.mpi, type_name(dtype)), self._operation(operand)
                 block, share = (shape[0] // count, *shape[1:]), elements // count
-
-                def reduce_scatter(array: Array) -> Array:
-                    found = empty(block, dtype)
-                    comm.Reduce_scatter_block([array, share, unit], [found, share, unit], operation)
-                    return found
-
-                return reduce_scatter
+                return self._short(comm.Reduce_scatter_block, share, share, unit, block, dtype, operation)
             case CollectiveKind.ALL_GATHER if request.dim == 0 and not is_extended(dtype):
-                size, byte, joined = elements * dtype.itemsize, self.mpi.BYTE, (shape[0] * count, *shape[1:])
-
-                def all_gather(array: Array) -> Array:
-                    whole = empty(joined, dtype)
-                    comm.Allgather([array, size, byte], [whole, size, byte])
-                    return whole
-
-                return all_gather
+                joined = (shape[0] * count, *shape[1:])
+                return self._short(comm.Allgather, size, size, byte, joined, dtype)
             case CollectiveKind.ALL_TO_ALL if request.split == 0 and request.concat == 0 and not is_extended(dtype):
-                each, byte = elements * dtype.itemsize // count, self.mpi.BYTE
-
-                def all_to_all(array: Array) -> Array:
-                    found = empty(shape, dtype)
-                    comm.Alltoall([array, each, byte], [found, each, byte])
-                    return found
-
-                return all_to_all
-            case CollectiveKind.BROADCAST if not is_extended(dtype):
-                root = request.roots[self.number]
-                size, byte = elements * dtype.itemsize, self.mpi.BYTE
-                process = next(process for process, places in self.layout.places.items() if root in places)
-                at_root, number = process == self.process, self.layout.processes.index(process)
-
-                def broadcast(array: Array) -> Array:
-                    whole = array if at_root else empty(shape, dtype)
-                    comm.Bcast([whole, size, byte], number)
-                    return whole
-
-                return broadcast if operand.is_even else None
+                return self._short(comm.Alltoall, size // count, size // count, byte, shape, dtype)
+            case CollectiveKind.BROADCAST if operand.is_even and not is_extended(dtype):
+                return self._short_broadcast(size, shape, dtype)
             case _:
                 return None
+
+    def _short(
+        self,
+        call: Callable[..., object],
+        send: int,
+        receive: int,
+        unit: Any,
+        shape: Sequence[int],
+        dtype: Any,
+        *more: Any,
+    ) -> Short:
+        empty = self.buffers.empty
+
+        def prepare(array: Array) -> tuple[Array, Callable[[], object]]:
+            found = empty(shape, dtype)
+            return found, partial(call, [array, send, unit], [found, receive, unit], *more)
+
+        return prepare
+
+    def _short_broadcast(self, size: int, shape: Sequence[int], dtype: Any) -> Short:
+        comm, byte, empty = self.comm, self.mpi.BYTE, self.buffers.empty
+        root = self.request.roots[self.number]
+        process = next(process for process, places in self.layout.places.items() if root in places)
+        at_root, number = process == self.process, self.layout.processes.index(process)
+
+        def prepare(array: Array) -> tuple[Array, Callable[[], object]]:
+            whole = array if at_root else empty(shape, dtype)
+            return whole, partial(comm.Bcast, [whole, size, byte], number)
+
+        return prepare
 
     # -- reductions -----------------------------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,9 +11,9 @@ import numpy as np
 from dtir.execute.backends.mpi_buffers import Buffers
 from dtir.execute.backends.mpi_direct import Direct
 from dtir.execute.backends.mpi_layout import GroupLayout, Operand, Way, way_of
-from dtir.execute.backends.mpi_native import Native
+from dtir.execute.backends.mpi_native import Native, Short
 from dtir.execute.backends.mpi_world import World
-from dtir.execute.dtypes import Array, numpy_dtype
+from dtir.execute.dtypes import numpy_dtype
 from dtir.execute.exchange import Exchange, Move, Moves
 from dtir.execute.steps import ExecPlan, ScopePlan, Slot, Step
 from dtir.ir.collectives import CollectiveKind
@@ -39,7 +39,7 @@ class Meeting:
     operands: tuple[Operand, ...]
     direct: Direct
     native: Native | None
-    short: Callable[[Array], Array] | None = None
+    short: Short | None = None
 
 
 @dataclass(frozen=True, slots=True)
