@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 import yaml
-from dtir_app.cues import DRAWERS, Picture, picture_of
+from dtir_app.columns import open_imported
+from dtir_app.cues import DRAWERS, Case, Picture, draw_cue, picture_of, picture_of_selection
+from dtir_app.cues.case import known_of
+from dtir_app.judging import judge
 from dtir_app.store import Store
 
 from dtir.explain import catalogue
+from dtir.importers.base import Imported
+from dtir.importers.yaml import read_programs
+from dtir.schema.diagnostics import DiagnosticSet
+from dtir.verify.catalogue import TABLE, Entry, document
 from dtir.verify.catalogue.cues import Cue, cue_of
 from tests.app.corpus import corpus_store, corpus_stores
 
@@ -36,7 +44,7 @@ def test_every_code_has_a_kind_of_picture_and_every_kind_a_drawer(shared_data: P
         item["code"]: cue_of(item["code"]).value for item in wanted
     }
     assert {cue_of(code) for code in catalogue()} == set(Cue)
-    assert set(DRAWERS) <= set(Cue)
+    assert set(DRAWERS) == set(Cue)
 
 
 def test_every_finding_of_the_corpus_has_a_picture(shared_data: Path) -> None:
@@ -46,9 +54,35 @@ def test_every_finding_of_the_corpus_has_a_picture(shared_data: Path) -> None:
             assert drawn.marks, (name, finding.code)
             assert drawn.says.endswith((".", "?")), (name, finding.code, drawn.says)
             assert drawn.fix.endswith((".", "?", "!")), (name, finding.code)
+            assert drawn.cue == cue_of(finding.code).value, (name, finding.code, drawn.cue)
             assert drawn.width > 40, name
             assert drawn.height > 20, name
             assert all(mark.get("tone", "text") for mark in drawn.marks)
+
+
+@pytest.mark.parametrize("entry", TABLE, ids=lambda entry: entry.code)
+def test_every_example_of_the_catalogue_has_its_pictures(entry: Entry) -> None:
+    for text in (entry.bad, entry.good):
+        try:
+            (read,) = read_programs(document(text))
+        except ValueError:
+            continue  # an example without a program of its own
+        if read.program is None:
+            continue
+        imported = Imported(read.program, DiagnosticSet(tuple(read.diagnostics)), "yaml", "cd" * 20, "example.yaml")
+        store = open_imported(imported, judge).store
+        assert store is not None
+        for row, finding in enumerate(store.findings):
+            drawn = picture_of(store, row, {})
+            assert drawn.marks, finding.code
+            assert drawn.cue == cue_of(finding.code).value
+        for task in range(min(len(store.tasks), 3)):
+            for cue in Cue:
+                drawn = draw_cue(cue, Case(store, None, (task,), ()))
+                assert drawn.marks or drawn.busy, cue
+            assert picture_of_selection(store, task, -1, {}).marks
+        for value in range(min(len(store.values), 2)):
+            assert picture_of_selection(store, -1, value, {}).marks
 
 
 def test_the_circle_of_a_deadlock_is_closed(shared_data: Path) -> None:
@@ -87,3 +121,134 @@ def test_a_dropped_reduction_runs_into_a_tile_that_is_not_hatched(shared_data: P
     drawn = picture(corpus_store(shared_data, "C014"), "partial.dropped")
     assert [mark["text"] for mark in drawn.marks if mark.get("ghost")] == ["edp"]
     assert facts(drawn)["ge"] == "follows as pending sum over edp, declared [ep, ·, ·]"
+
+
+def test_a_factor_travels_as_a_badge_with_the_axis_that_makes_it(shared_data: Path) -> None:
+    drawn = picture(corpus_store(shared_data, "C024"), "scale.factor")
+    assert [text for text in texts(drawn) if text.startswith("×")] == ["×2 dp", "×2 dp"]
+    assert facts(drawn)["g0"] == "once its specification"
+
+
+def test_parts_of_a_mean_say_what_each_element_counts(shared_data: Path) -> None:
+    drawn = picture(corpus_store(shared_data, "C031"), "partial.uneven_mean")
+    assert facts(drawn)["shard 1"] == "1 elements, each counts 1/2 instead of 1/3"
+
+
+def test_blocks_are_drawn_as_they_follow_beside_as_declared(shared_data: Path) -> None:
+    drawn = picture(corpus_store(shared_data, "C034"), "sharding.mismatch")
+    assert facts(drawn)["y, as it follows"] == "f32[4,6] [tp, ·]"
+    assert facts(drawn)["y, as declared"] == "f32[4,6] replicated"
+
+
+def test_uneven_blocks_are_drawn_to_scale(shared_data: Path) -> None:
+    drawn = picture(corpus_store(shared_data, "C039"), "sharding.uneven", rank="3")
+    widths = [float(str(mark["w"])) for mark in drawn.marks if "block" in str(mark.get("says", ""))]
+    assert len(widths) == 4
+    assert widths[0] == widths[1] == pytest.approx(2 * widths[3], rel=0.02)
+
+
+def test_owners_and_blocks_without_one_are_named(shared_data: Path) -> None:
+    drawn = picture(corpus_store(shared_data, "C054"), "ownership.sharding")
+    assert facts(drawn)["blocks without an owner"] == "3 of 4 (row-major over o)"
+
+
+def test_expected_groups_are_the_fibres_of_what_is_pending(shared_data: Path) -> None:
+    drawn = picture(corpus_store(shared_data, "C013"), "collective.group_split")
+    assert facts(drawn)["declared"] == "groups {0} {1}"
+    assert facts(drawn)["expected"] == "groups {0, 1}: fibres of tp"
+
+
+def test_a_stale_root_has_a_grey_crown(shared_data: Path) -> None:
+    drawn = picture(corpus_store(shared_data, "C060"), "collective.stale_root")
+    assert [mark["tone"] for mark in drawn.marks if mark["t"] == "crown"] == ["muted"]
+    assert facts(drawn)["root 0"] == "has an old copy"
+
+
+def test_elements_that_a_reshard_never_writes_are_counted(shared_data: Path) -> None:
+    drawn = picture(corpus_store(shared_data, "C047"), "reshard.coverage")
+    assert facts(drawn)["never written"] == "12 elements"
+    assert [text for text in texts(drawn) if text.startswith("never")] == ["never: 6", "never: 6"]
+
+
+def test_declared_bytes_stand_beside_the_formula(shared_data: Path) -> None:
+    drawn = picture(corpus_store(shared_data, "C104"), "collective.message_bytes")
+    assert facts(drawn)["formula"] == "the full output y = 8 of f32 = 32 B"
+    assert facts(drawn)["declared"] == "16 B"
+
+
+def test_missing_ghosts_are_hatched(shared_data: Path) -> None:
+    thin = picture(corpus_store(shared_data, "C099"), "halo.thin")
+    assert sum(mark.get("says") == "missing ghost" for mark in thin.marks) == 2
+    assert facts(thin)["dim 0"] == "1 ghost layers up to date, 2 read"
+    corner = picture(corpus_store(shared_data, "C098"), "halo.corner")
+    assert sum(mark.get("says") == "missing ghost" for mark in corner.marks) == 4
+
+
+def test_a_pipeline_counts_live_microbatches_against_its_limit(shared_data: Path) -> None:
+    drawn = picture(corpus_store(shared_data, "C093"), "pipeline.inflight")
+    assert facts(drawn)["rank 0"] == "at most 4 live microbatches; the limit allows 2"
+    assert [text for text in texts(drawn) if text[0] in "FB"] == ["F0", "F1", "F2", "F3", "B0", "B1", "B2", "B3"]
+
+
+def test_a_race_names_where_the_accesses_meet(shared_data: Path) -> None:
+    drawn = picture(corpus_store(shared_data, "C082"), "race.write_write")
+    assert facts(drawn)["meet on"] == "ranks 0, 1"
+    assert "missing order" in texts(drawn)
+
+
+def test_a_leak_has_no_right_edge(shared_data: Path) -> None:
+    drawn = picture(corpus_store(shared_data, "C083"), "memory.leak")
+    assert facts(drawn)["act0"] == "alloc in m0"
+    assert "never freed" in texts(drawn)
+
+
+def test_one_task_stands_for_two_and_says_what_it_saves(shared_data: Path) -> None:
+    drawn = picture(corpus_store(shared_data, "C085"), "redundant.fusible")
+    assert [mark["code"] for mark in drawn.marks if mark.get("ghost")] == ["RS(sum)"]
+    assert facts(drawn)["saves"] == "48 B sent by a rank"
+
+
+def test_splits_that_disagree_are_marked(shared_data: Path) -> None:
+    drawn = picture(corpus_store(shared_data, "C095"), "moe.split_mismatch")
+    assert [mark["says"] for mark in drawn.marks if mark["t"] == "rect" and mark.get("stroke") == "bad"][:1] == [
+        "1 → 0: 3 rows"
+    ]
+
+
+def test_a_missing_assumption_is_a_formula(shared_data: Path) -> None:
+    drawn = picture(corpus_store(shared_data, "C052"), "symbol.divisibility")
+    assert "B % 4 = 0 ?" in texts(drawn)
+
+
+def test_the_first_wrong_value_offers_repairs_that_the_judge_tries(shared_data: Path) -> None:
+    store = corpus_store(shared_data, "C001")
+    waiting = picture(store, "partial.add_replicated", picture="value")
+    assert waiting.wants == [()]
+    verdicts = known_of(store).verdicts
+    verdicts.judge()
+    drawn = picture(store, "partial.add_replicated", picture="value")
+    (first, *_) = drawn.buttons
+    assert first.label.startswith("all-reduce(sum, [tp]) of r before t2")
+    verdicts.judge((first.label,))
+    tried = picture(store, "partial.add_replicated", picture="value", tried=(first.label,))
+    assert tried.buttons[0].note == "q is right; next y is wrong: the value is 2 times the specification (2 = |tp|)"
+    after = picture(store, "partial.add_replicated", picture="value", made=(first.label,))
+    assert after.says.startswith("t3 makes y of operands that are right")
+
+
+def test_a_repaired_program_is_right_as_a_whole(shared_data: Path) -> None:
+    store = corpus_store(shared_data, "C006")
+    known_of(store).verdicts.judge(("all-reduce(sum, [tp]) after t1",))
+    drawn = picture(store, "partial.dropped", picture="value", tried=("all-reduce(sum, [tp]) after t1",))
+    assert drawn.buttons[0].state == "good"
+    assert drawn.buttons[0].note == "gw is right, and so are all 3 compared values"
+
+
+def test_what_is_right_has_the_same_marks(shared_data: Path) -> None:
+    store = corpus_store(shared_data, "C006", fixed=True)
+    assert not store.findings
+    reduce = next(task for task, record in enumerate(store.task_records) if record.operation.name == "all_reduce")
+    drawn = picture_of_selection(store, reduce, -1, {})
+    assert drawn.says == "Every hatch ends at a task that reduces it."
+    assert any(mark.get("hatch") == "axis-0" for mark in drawn.marks)
+    assert not any(mark.get("stroke") == "bad" or mark.get("tone") == "bad" for mark in drawn.marks)

@@ -13,6 +13,7 @@ from dtir.analysis.states import State, declared_state
 from dtir.ir.tasks import DistributedTask
 from dtir.ir.values import DistributedValue
 from dtir.verify import Context, mode_of
+from dtir_app.cues.verdicts import Verdicts
 from dtir_app.kinds import KINDS
 from dtir_app.selection import of_task, of_value, selection_text
 from dtir_app.store import Finding, Store
@@ -23,6 +24,7 @@ class Known:
 
     def __init__(self, store: Store) -> None:
         self.store = store
+        self.verdicts = Verdicts(store.program)
 
     @cached_property
     def context(self) -> Context | None:

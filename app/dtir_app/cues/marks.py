@@ -14,6 +14,7 @@ TONES = frozenset(
     {
         "plain", "raised", "good", "bad", "warn", "muted", "accent", "text", "none",
         *(f"axis-{number}" for number in range(6)),
+        *(f"on-axis-{number}" for number in range(6)),
         *(f"family-{number}" for number in range(6)),
     }
 )  # fmt: skip
@@ -78,6 +79,10 @@ class Picture:
         cue: which kind of picture it is.
         says: one sentence: what is to be seen.
         fix: one sentence: what would put it right, or that nothing is wrong.
+        marks, facts, legend, choices, buttons: what is drawn, said and offered.
+        busy: what the picture waits for; empty when it is whole.
+        wants: verdicts that it waits for, each named by the repairs that are made before.
+        width, height: of all marks.
     """
 
     cue: str
@@ -89,6 +94,7 @@ class Picture:
     choices: list[Choice] = field(default_factory=list[Choice])
     buttons: list[Button] = field(default_factory=list[Button])
     busy: str = ""
+    wants: list[tuple[str, ...]] = field(default_factory=list[tuple[str, ...]])
     width: float = 0.0
     height: float = 0.0
 
@@ -137,6 +143,8 @@ class Picture:
         faded: bool = False,
     ) -> None:
         """A line of text, y in its middle; cut with dots at `most` pixels, the whole of it then in a tooltip."""
+        if not text:
+            return
         wide = min(most or 1e9, len(text) * CHAR_PX * size / 12)
         right = x + (wide if anchor == "start" else wide / 2 if anchor == "middle" else 0)
         self._add(

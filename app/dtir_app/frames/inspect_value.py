@@ -24,7 +24,7 @@ from dtir_app.text import count_text, exact_bytes_text, plural, ranks_text
 def inspect_value(store: Store, index: int) -> dict[str, object]:
     """Everything about a tensor."""
     record, scope = store.value_records[index], int(store.values.scope[index])
-    findings = [item for item in store.findings if index in item.values]
+    findings = [(at, item) for at, item in enumerate(store.findings) if index in item.values]
     layout = [
         row(axis, state, mono=True, tone="warning" if state.startswith("partial") else "")
         for axis, state in axis_states(record.sharding, store.mesh).items()

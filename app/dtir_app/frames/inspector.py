@@ -34,7 +34,7 @@ def inspect(store: Store, selection: Selection) -> dict[str, object]:
 
 def _task(store: Store, index: int) -> dict[str, object]:
     record, kind = store.task_records[index], KINDS[store.tasks.kind[index]]
-    findings = [item for item in store.findings if index in item.tasks]
+    findings = [(at, item) for at, item in enumerate(store.findings) if index in item.tasks]
     sections = [
         *finding_sections(findings),
         *communication_section(store, index),

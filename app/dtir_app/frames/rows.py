@@ -6,7 +6,7 @@ selection. No markup: the page shows every text as text.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from dtir.ir.ids import Lineage
 from dtir_app.kinds import KINDS
@@ -62,11 +62,13 @@ def limited(links: list[dict[str, str]]) -> list[dict[str, str]]:
     return [*links[:LINKS], {"text": f"… {count_text(len(links) - LINKS)} more", "key": "", "badge": "", "family": ""}]
 
 
-def finding_sections(findings: list[Finding]) -> list[Section]:
-    """A section with the findings about something, where there are any."""
+def finding_sections(findings: Sequence[tuple[int, Finding]]) -> list[Section]:
+    """A section with the findings about something, each with its row, where there are any."""
     if not findings:
         return []
-    rows = [row(item.code, item.message, note=item.hint, tone=item.severity) for item in findings[:LINKS]]
+    rows = [
+        row(item.code, item.message, note=item.hint, tone=item.severity) | {"at": at} for at, item in findings[:LINKS]
+    ]
     return [section(plural(len(findings), "finding"), rows) | {"findings": True}]
 
 

@@ -30,6 +30,7 @@ export function render({model, el}) {
         h('span', {class: 'muted nowrap', 'data-testid': 'page-number'}, `page ${data.page + 1} of ${data.pages}`),
         button('Next page', () => send('page', {page: data.page + 1}), {class: 'icon-button small', disabled: data.page >= data.pages - 1, 'data-testid': 'page-next', 'data-focus': 'next'}, icon('right')),
       ] : null,
+      data.table === 'diagnostics' && data.selected >= 0 ? button('Show picture', () => send('finding', {row: data.selected, view: 'finding'}), {class: 'button small', 'data-testid': 'show-picture', 'data-focus': 'picture'}) : null,
       button('Download these rows as CSV', () => send('export', {format: 'csv'}), {class: 'button small', 'data-testid': 'export-csv', 'data-focus': 'csv'}, icon('download'), 'CSV'),
       button('Download these rows as JSON', () => send('export', {format: 'json'}), {class: 'button small', 'data-testid': 'export-json', 'data-focus': 'json'}, icon('download'), 'JSON'),
       button('Smaller or larger', () => document.dispatchEvent(new CustomEvent('dtir-drawer')), {class: 'icon-button small', 'data-testid': 'drawer-toggle', 'data-focus': 'toggle'}, icon('down'))));
@@ -41,7 +42,7 @@ export function render({model, el}) {
       column.label, h('span', {class: 'arrow', 'aria-hidden': 'true'}, data.sort === column.key ? (data.descending ? '▼' : '▲') : '')))));
     const rows = data.rows.map((row) => h('tr', {
       tabindex: 0, class: row.row === data.selected ? 'selected' : '', 'aria-selected': String(row.row === data.selected), 'data-testid': `row-${data.table}`, 'data-key': row.key, 'data-row': row.row,
-      'data-focus': `row-${row.row}`, onclick: () => send('row', {row: row.row}),
+      'data-focus': `row-${row.row}`, onclick: () => send('row', {row: row.row}), ondblclick: data.table === 'diagnostics' ? () => send('finding', {row: row.row, view: 'finding'}) : undefined,
     }, row.cells.map((text, at) => cell(data.columns[at], text))));
     const table = h('table', {class: `table ${data.table}`, role: 'grid', 'aria-label': data.table, 'aria-rowcount': data.total, 'data-testid': `table-${data.table}`}, h('thead', {}, head_row), h('tbody', {onkeydown: body_keys}, rows));
     put(scroll, table);

@@ -19,7 +19,8 @@ export function render({model, el}) {
         data.show ? h('div', {class: 'inspector-actions'}, data.show.map((item) => button(item.label, () => send('view', {view: item.view}), {class: 'button small', 'data-testid': `inspector-to-${item.view}`}))) : null,
         data.enter.map((item) => button(`open ${item.text}`, () => send('enter-scope', {scope: item.scope}), {class: 'button small', 'data-testid': 'inspector-enter'}))),
       data.sections.map((section) => h('section', {}, h('h3', {}, section.title), section.findings ? section.rows.map((row) => h('div', {class: 'finding', 'data-testid': 'inspector-finding'},
-        h('div', {class: 'finding-code'}, sign(row.tone), row.label), h('div', {}, row.text), row.note ? h('div', {class: 'note'}, row.note) : null)) : h('dl', {}, section.rows.map((row) => [
+        h('div', {class: 'finding-code'}, sign(row.tone), row.label), h('div', {}, row.text), row.note ? h('div', {class: 'note'}, row.note) : null,
+        row.at >= 0 ? button('Show picture', () => send('finding', {row: row.at, view: 'finding'}), {class: 'button small', 'data-testid': 'inspector-picture'}) : null)) : h('dl', {}, section.rows.map((row) => [
         h('dt', {class: row.tone ? `tone-${row.tone}` : ''}, row.label),
         h('dd', {class: row.mono ? 'mono' : ''}, row.links.length ? h('span', {class: 'links'}, row.links.map(link)) : null, row.text ? h('span', {class: row.tone ? `tone-${row.tone}` : ''}, row.text) : null, row.note ? h('span', {class: 'note'}, row.note) : null),
       ])))));

@@ -3,7 +3,7 @@ const picture_colour = (tone, fallback = 'none') => ({
   plain: 'var(--paper)', raised: 'var(--raised)', good: 'var(--ok)', bad: '#D55E00', warn: '#E69F00', muted: 'var(--edge)', accent: 'var(--accent)',
   text: 'var(--text)', none: 'none',
 })[tone] ?? (/^(axis|family)-\d$/.test(tone ?? '') ? `var(--${tone})` : fallback);
-const picture_ink = (tone) => ({good: 'var(--ok)', bad: 'var(--error)', warn: 'var(--warning)', muted: 'var(--muted)', accent: 'var(--accent)'})[tone] ?? 'var(--text)';
+const picture_ink = (tone) => /^on-axis-\d$/.test(tone ?? '') ? `var(--${tone.slice(3)}-text)` : ({good: 'var(--ok)', bad: 'var(--error)', warn: 'var(--warning)', muted: 'var(--muted)', accent: 'var(--accent)'})[tone] ?? 'var(--text)';
 
 // Parallel lines across a box: 0 rising, 1 falling, 2 level, 3 upright.
 const picture_hatch = (x, y, w, h, turn, step = 7) => {

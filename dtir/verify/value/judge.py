@@ -10,7 +10,7 @@ the other: ``value.replica_divergence`` and ``value.mismatch`` at gw, and "all-r
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -25,8 +25,9 @@ from dtir.verify.value.case import Case, CaseTask, CaseValue
 from dtir.verify.value.classify import Likeness, classify
 from dtir.verify.value.compare import Fault, Finding, Meaning, check_complete, check_copies, check_shape, meanings
 from dtir.verify.value.data import Source
+from dtir.verify.value.differences import RankDifference, differences
 from dtir.verify.value.locally import TooLarge
-from dtir.verify.value.repair import Repair, find_repairs
+from dtir.verify.value.repair import Repair, apply_repair, find_repairs
 from dtir.verify.value.sizes import choose_case
 from dtir.verify.value.trial import Trial
 
@@ -45,6 +46,7 @@ class BadValue:
         findings: what is wrong with it.
         likeness: what the wrong value looks like, when it has a meaning at all.
         repairs: changes of the task that make it right, shortest first.
+        differences: by how much, rank by rank; empty where arrays are missing or misshapen.
     """
 
     value: ValueId
@@ -53,6 +55,7 @@ class BadValue:
     findings: tuple[Finding, ...]
     likeness: Likeness | None
     repairs: tuple[Repair, ...]
+    differences: tuple[RankDifference, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +92,12 @@ class ValueVerdict:
         return self.bad[0].repairs if self.bad else ()
 
 
-def judge_values(program: DistributedTaskIR, *, seed: int = 0) -> ValueVerdict:
+def judge_values(program: DistributedTaskIR, *, seed: int = 0, repairs: Sequence[Repair] = ()) -> ValueVerdict:
     """Judge a structurally valid program by its values.
 
     Args:
         seed: root of all random data; the verdict is the same for the same seed.
+        repairs: changes that an earlier verdict on this program proposed; the program is judged as if they were made.
     """
     structure = program.diagnostics()
     if not structure.ok:
@@ -102,7 +106,7 @@ def judge_values(program: DistributedTaskIR, *, seed: int = 0) -> ValueVerdict:
         case = choose_case(program)
     except (NotConcrete, TooLarge) as error:
         return ValueVerdict(DiagnosticSet.of(_skipped(str(error))))
-    return _Judge(case, seed).run()
+    return _Judge(case, seed, repairs).run()
 
 
 def _skipped(reason: str) -> Diagnostic:
@@ -126,8 +130,9 @@ def _reduced(how: str) -> Diagnostic:
 class _Judge:
     """One judgement of one case."""
 
-    def __init__(self, case: Case, seed: int) -> None:
+    def __init__(self, case: Case, seed: int, repairs: Sequence[Repair] = ()) -> None:
         self.case = case
+        self.repairs = repairs
         # Floats first: they run whatever can run, and say what a wrong value looks like.
         self.floats = [Trial(case, Source(Floats(np), seed, positive)) for positive in (False, True)]
         self.exact = [Trial(case, Source(PrimeField(np, prime), seed, False)) for prime in PRIMES]
@@ -172,6 +177,8 @@ class _Judge:
             # What only the exact runs cannot do is no loss: the floats judge it.
             reason = reason or (why if trial in self.floats else None)
         wrong = any(operand in self.tainted for operand in task.operands)
+        if not wrong:
+            self._repair(task)
         self._carry_mean(task)
         for output in task.outputs:
             value = self.case.values[output]
@@ -184,6 +191,16 @@ class _Judge:
                     self.reasons.setdefault(reason, value.index)
                 continue
             self._judge(value, task)
+
+    def _repair(self, task: CaseTask) -> None:
+        """Make the changes that are asked for at a task."""
+        for repair in self.repairs:
+            for output in task.outputs if repair.task == task.id else ():
+                changed = apply_repair(repair, self.trials, task, self.case.values[output])
+                if changed is not None:
+                    self.case = replace(self.case, values={**self.case.values, output: changed})
+                    for trial in self.trials:
+                        trial.case = self.case
 
     def _drop(self, identifier: ValueId) -> None:
         """Nothing is concluded from a value that is wrong."""
@@ -198,10 +215,26 @@ class _Judge:
         if not findings:
             return
         repairs = find_repairs(self.trials, task, value, self.is_right) if task is not None else ()
-        self.bad.append(BadValue(value.id, value.name, task.name if task else None, findings, likeness, repairs))
+        apart = self._differences(value)
+        self.bad.append(BadValue(value.id, value.name, task.name if task else None, findings, likeness, repairs, apart))
         for finding in findings:
             self.diagnostics.append(self._diagnostic(value, task, finding, repairs))
         self._drop(value.id)
+
+    def _differences(self, value: CaseValue) -> tuple[RankDifference, ...]:
+        """By how much a value is wrong, from the first run in floats that has it; nothing for what has no numbers."""
+        if value.fits(self.case.grid) is not None or value.varying:
+            return ()
+        for trial in self.floats:
+            held = trial.held.get(value.id)
+            if held is None or value.id not in trial.whole:
+                continue
+            if check_shape(value, held, self.case.grid) or check_complete(value, held, self.case.grid):
+                return ()
+            found = self._compared(value, trial, value.scale)
+            if any(not item.right for item in found):
+                return differences(value, found, self.case.grid)
+        return ()
 
     def _findings(self, value: CaseValue, task: CaseTask | None) -> tuple[tuple[Finding, ...], Likeness | None]:
         grid = self.case.grid

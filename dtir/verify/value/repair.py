@@ -119,6 +119,27 @@ def find_repairs(trials: Sequence[Trial], task: CaseTask, value: CaseValue, is_r
     return ()
 
 
+def apply_repair(repair: Repair, trials: Sequence[Trial], task: CaseTask, value: CaseValue) -> CaseValue | None:
+    """Make a proposed change in some runs: what ranks hold of the result is then what it gives.
+
+    Returns:
+        The result with its layout under the change; None when the change is none of those for this result.
+    """
+    from dtir.verify.value.candidates import kinds_of_change
+
+    case = trials[0].case
+    changes = (item for kind in kinds_of_change(case, task, value) for item in kind)
+    change = next((item for item in changes if item.repair == repair), None)
+    if change is None:
+        return None
+    for trial in trials:
+        made = _tried(change, trial, value)
+        trial.held.pop(value.id, None)
+        if made is not None and value.id in made.held:
+            trial.held[value.id] = made.held[value.id]
+    return change.values.get(value.id, value)
+
+
 def _held_elements(held: Held | None) -> int:
     return 0 if held is None else sum(int(array.size) for array in held.arrays.values())
 
@@ -126,19 +147,27 @@ def _held_elements(held: Held | None) -> int:
 def _works(change: Change, trials: Sequence[Trial], value: CaseValue, is_right: Judge) -> bool:
     changed: list[Trial] = []
     for trial in trials:
-        case = replace(trial.case, values={**trial.case.values, **change.values}) if change.values else trial.case
-        copy = replace(trial, case=case, held=dict(trial.held), routes=dict(trial.routes))
-        try:
-            held = _apply(change, copy, value)
-        except (TooLarge, ZeroDivisionError):
-            held = None
-        if held is None and not trial.arithmetic.exact:
+        copy = _tried(change, trial, value)
+        if copy is None:
             return False
-        copy.held.pop(value.id, None)
-        if held is not None:
-            copy.held[value.id] = held
         changed.append(copy)
     return is_right(changed[0].case.values[value.id], changed)
+
+
+def _tried(change: Change, trial: Trial, value: CaseValue) -> Trial | None:
+    """A run with the change made; None when it cannot be made in floats (exact runs may go without the result)."""
+    case = replace(trial.case, values={**trial.case.values, **change.values}) if change.values else trial.case
+    copy = replace(trial, case=case, held=dict(trial.held), routes=dict(trial.routes))
+    try:
+        held = _apply(change, copy, value)
+    except (TooLarge, ZeroDivisionError):
+        held = None
+    if held is None and not trial.arithmetic.exact:
+        return None
+    copy.held.pop(value.id, None)
+    if held is not None:
+        copy.held[value.id] = held
+    return copy
 
 
 def _apply(change: Change, trial: Trial, value: CaseValue) -> Held | None:
