@@ -11,6 +11,7 @@ from dtir.cli.command import FINDINGS, OK, Command, Console, Failure, add_format
 from dtir.schema.diagnostics import Diagnostic, IRVerificationError
 
 if TYPE_CHECKING:  # `dtir --help` need not load the IR
+    from dtir.importers import Imported
     from dtir.ir.program import DistributedTaskIR
 
 
@@ -45,7 +46,10 @@ WRITERS: dict[str, Callable[[DistributedTaskIR], tuple[str, str]]] = {
 
 def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "file", metavar="FILE", help="a program, recognised by content; - is standard input; .gz is read through"
+        "file",
+        nargs="+",
+        metavar="FILE",
+        help="a program, recognised by content; - is standard input; .gz is read through; traces of several ranks are one",
     )
     parser.add_argument(
         "-o",
@@ -55,6 +59,11 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         help="where to write; - is standard output; a name that ends in .gz is packed",
     )
     parser.add_argument("--to", choices=tuple(WRITERS), default="native", help="format to write (default: native)")
+    parser.add_argument(
+        "--times",
+        metavar="RUN.json",
+        help="of traces: write their times as a run record (they are no part of a program)",
+    )
     parser.add_argument("--program", metavar="NAME", help="which program, of a file that holds several")
     add_format(parser, "text", "json")
 
@@ -86,6 +95,8 @@ def _run(options: argparse.Namespace, console: Console) -> int:
         except IRVerificationError as error:
             found += error.diagnostics
     report: dict[str, Any] = {"written": written, "digest": digest if written else None}
+    if options.times is not None:
+        report["times"] = _write_times(imported, options.times, console) if written else None
     if found:
         report["diagnostics"] = [render_json.diagnostic(item) for item in found]
     if options.format == "json":
@@ -95,11 +106,29 @@ def _run(options: argparse.Namespace, console: Console) -> int:
         style = console.error_style if to_stdout else console.style
         if written:
             stream.write(f"written {options.output} ({options.to}, {digest})\n")
+            if options.times is not None:
+                stream.write(f"written {options.times} (run record, {len(imported.times)} times)\n")
         else:
             stream.write(f"not written: {render_text.finding_counts(found, style)}\n")
         for line in render_text.findings(found, limit=None, style=style, names=render_text.names_of(imported.program)):
             stream.write(line + "\n")
     return FINDINGS if has_errors(found) else OK
+
+
+def _write_times(imported: Imported, name: str, console: Console) -> str:
+    """Write the run record of a trace.
+
+    Raises:
+        Failure: the source says no times.
+    """
+    from dtir.cli.writing import write
+    from dtir.trace_times import trace_times
+
+    record = trace_times(imported)
+    if record is None:
+        raise failure("cli.usage", f"{imported.label} says no times", hint="leave --times out")
+    write(name, record.to_json(), console)
+    return name
 
 
 COMMAND = Command("convert", "import a program and save it as a snapshot", _configure, _run)

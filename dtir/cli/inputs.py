@@ -55,20 +55,22 @@ def _together(files: Sequence[str]) -> list[tuple[str, tuple[str, ...]]]:
     return found
 
 
-def load_one(name: str, chosen: str | None, console: Console) -> Imported:
-    """The one program of a file, or the chosen one of several.
+def load_one(files: str | Sequence[str], chosen: str | None, console: Console) -> Imported:
+    """The one program of a file (of several files of ranks), or the chosen one of several.
 
     Raises:
         Failure: the file holds several programs and none, or an unknown one, was chosen.
     """
-    loaded = dict(load_each([name], console))
+    names = [files] if isinstance(files, str) else list(files)
+    name = names[0]
+    loaded = dict(load_each(names, console))
     if len(loaded) == 1 and chosen is None:
         return next(iter(loaded.values()))
-    names = {key.rpartition("#")[2]: one for key, one in loaded.items()} if len(loaded) > 1 else {}
-    if chosen in names:
-        return names[chosen]
-    shown = ", ".join(list(names)[:10]) + (f", ... ({len(names)} in all)" if len(names) > 10 else "")
-    if not names:
+    known = {key.rpartition("#")[2]: one for key, one in loaded.items()} if len(loaded) > 1 else {}
+    if chosen in known:
+        return known[chosen]
+    shown = ", ".join(list(known)[:10]) + (f", ... ({len(known)} in all)" if len(known) > 10 else "")
+    if not known:
         raise failure("cli.usage", f"{name} holds one program", hint="leave --program out")
     asked = "holds several programs" if chosen is None else f"holds no program {chosen!r}"
     raise failure("cli.usage", f"{name} {asked}", hint=f"name one with --program: {shown}")

@@ -84,6 +84,8 @@ LOADERS: dict[str, Callable[[], Loader]] = {
     "chakra-json": _trace_loader("chakra-json"),
     "comm-group": _group_table_loader,
     "flight-recorder": _trace_loader("flight-recorder"),
+    "kineto": _trace_loader("kineto"),
+    "pytorch-et": _trace_loader("pytorch-et"),
 }
 """Format name to what loads its reader; readers are imported when the first input of their format comes."""
 

@@ -132,7 +132,12 @@ def _keys(*names: str) -> Recogniser:
 
 def _kineto(sample: Sample) -> bool:
     # The events may stand behind a description of the job that is longer than what is looked at.
-    return sample.has_keys("traceEvents") or sample.has_keys("schemaVersion", "distributedInfo")
+    if sample.has_keys("traceEvents") or sample.has_keys("schemaVersion", "distributedInfo"):
+        return True
+    return _EVENT_LIST.match(sample.text) is not None
+
+
+_EVENT_LIST = re.compile(r'\[\s*\{[^{}]*"ph"\s*:\s*"')
 
 
 _RECORDER_KEYS = frozenset(

@@ -103,7 +103,7 @@ class Groups:
             return (*stated, *missing)
         size = self._sizes.get(name or "", hint) or hint
         everybody = all_ranks(self.world)
-        if size == self.world or (name == "" and self.world_known):
+        if (size == self.world and name is not None) or (name == "" and self.world_known):
             return everybody
         complete = len(self._ranks) == self.world and self.world_known
         if name is None:
@@ -126,8 +126,10 @@ class Groups:
     def _unknown(
         self, name: str | None, size: int | None, callers: Sequence[int], bag: DiagnosticBag, done: str
     ) -> None:
-        what = "the group of some calls" if name is None else f"the members of process group {name or 'of all ranks'!r}"
-        has = f", which has {size}," if size else ""
+        what = f"the members of process group {name!r}" if name else "the members of the group of all ranks"
+        has = f", which has {size}," if size and name else ""
+        if name is None:
+            what = "the process groups of some calls"
         shown = done or f"shown are only those whose files are here: {_shown(callers)}"
         bag.add(
             Diagnostic(

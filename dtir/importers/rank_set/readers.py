@@ -25,8 +25,22 @@ def _flight_recorder() -> RankReader:
     return read_flight_recorder
 
 
+def _execution_trace() -> RankReader:
+    from dtir.importers.execution_trace import read_execution_trace
+
+    return read_execution_trace
+
+
+def _kineto() -> RankReader:
+    from dtir.importers.kineto import read_kineto
+
+    return read_kineto
+
+
 READERS: dict[str, Callable[[], RankReader]] = {
     "chakra": _chakra,
     "chakra-json": _chakra_json,
     "flight-recorder": _flight_recorder,
+    "kineto": _kineto,
+    "pytorch-et": _execution_trace,
 }
