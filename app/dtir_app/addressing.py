@@ -9,12 +9,11 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import NamedTuple
 
 from dtir_app.store import Store
 
-_NUMBERED = re.compile(r"([^\d]*)(\d{1,9})")
+_NUMBER = re.compile(r"(\d{1,9})", re.ASCII)
 _DEEPEST = 16
 
 
@@ -25,16 +24,12 @@ class Part(NamedTuple):
     number: int | None
 
 
-@lru_cache(maxsize=65_536)
 def split_text(text: str) -> tuple[Part, ...]:
     """The pieces of a text, each ending with its number."""
-    made: list[Part] = []
-    at = 0
-    for match in _NUMBERED.finditer(text):
-        made.append(Part(f"{match.group(1)}#", int(match.group(2))))
-        at = match.end()
-    if at < len(text) or not made:
-        made.append(Part(text[at:], None))
+    pieces = _NUMBER.split(text)
+    made = [Part(f"{before}#", int(number)) for before, number in zip(pieces[:-1:2], pieces[1::2], strict=True)]
+    if pieces[-1] or not made:
+        made.append(Part(pieces[-1], None))
     return tuple(made)
 
 
@@ -46,8 +41,12 @@ def addresses(store: Store, scope: int) -> list[tuple[Part, ...]]:
     span = store.scopes[scope]
     named = store.format.lower() not in ("hlo", "stablehlo")
     made: list[tuple[Part, ...]] = []
+    paths: dict[tuple[str, ...], list[Part]] = {}
     for task in range(span.first_task, span.last_task):
-        parts = [part for text in store.tasks.path[task] for part in split_text(text)]
+        path = store.tasks.path[task]
+        if path not in paths:
+            paths[path] = [part for text in path for part in split_text(text)]
+        parts = list(paths[path])
         if named:
             parts.extend(split_text(store.tasks.name[task]))
         made.append(tuple(parts[:_DEEPEST]))

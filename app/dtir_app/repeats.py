@@ -134,6 +134,8 @@ class _Finder:
 
     def __init__(self, same: Likeness, parts: Sequence[tuple[Part, ...]]) -> None:
         self.same, self.parts = same, parts
+        self.role: list[int] = same.role.tolist()
+        self.tails = _tails(parts)
         self.found: list[_Found] = []
         self.slot: list[tuple[object, ...]] = [("task", task) for task in range(len(parts))]
         self.in_family = np.zeros(len(parts), bool)
@@ -169,8 +171,9 @@ class _Finder:
         """Slots of tasks with the same address but for their instance: by role, in list order within an instance."""
         seen: Counter[object] = Counter()
         for task in tasks:
-            here = (tuple(part.number for part in self.parts[task]), int(self.same.role[task]))
-            self.slot[task] = ("named", prefix, int(self.same.role[task]), seen[here])
+            role = self.role[task]
+            here = (self.tails[task][0], role)
+            self.slot[task] = ("named", prefix, role, seen[here])
             seen[here] += 1
 
     def _family(self, group: list[int], depth: int, way: tuple[str, ...]) -> set[int]:
@@ -180,8 +183,9 @@ class _Finder:
             number = self.parts[task][depth].number
             assert number is not None
             by_number[number].append(task)
+        tails, role = self.tails, self.role
         shapes = {
-            number: Counter((self.parts[task][depth + 1 :], int(self.same.role[task])) for task in some)
+            number: Counter([(tails[task][depth + 1], role[task]) for task in some])
             for number, some in by_number.items()
         }
         typical = _typical(shapes)
@@ -200,7 +204,7 @@ class _Finder:
             member[by_number[number]] = number
         self.in_family[member >= 0] = True
         instances = {number: by_number[number] for number in members}
-        named = {number: [(self.parts[task][depth + 1 :], task) for task in some] for number, some in instances.items()}
+        named = {number: [(tails[task][depth + 1], task) for task in some] for number, some in instances.items()}
         different = self.same.differences(named)
         label = way[-1].strip(" ._-#/()[]{}") or (way[-2].strip(" ._-#/()[]{}") if len(way) > 1 else "") or "instance"
         family = Family(
@@ -211,7 +215,22 @@ class _Finder:
         return set(group) - inside
 
 
-def _typical(shapes: Mapping[int, Counter[tuple[tuple[Part, ...], int]]]) -> Counter[tuple[tuple[Part, ...], int]]:
+def _tails(parts: Sequence[tuple[Part, ...]]) -> list[list[int]]:
+    """Of every address, numbers of its ends: ``[d]`` is equal for addresses that agree from part d on."""
+    known: dict[object, int] = {}
+    seen: dict[tuple[Part, ...], list[int]] = {}
+    made: list[list[int]] = []
+    for address in parts:
+        if address not in seen:
+            tail = [0]
+            for part in reversed(address):
+                tail.append(known.setdefault((part, tail[-1]), len(known) + 1))
+            seen[address] = tail[::-1]
+        made.append(seen[address])
+    return made
+
+
+def _typical(shapes: Mapping[int, Counter[tuple[int, int]]]) -> Counter[tuple[int, int]]:
     """The shape that most instances have; the first of several."""
     counts = Counter(frozenset(shape.items()) for shape in shapes.values())
     most = counts.most_common(1)[0][0]
