@@ -197,6 +197,7 @@ def _prepared(imported: Imported, options: argparse.Namespace) -> Prepared:
         memory_limit=options.memory_limit,
         limit_s=options.stall_after,
         timeout_s=options.timeout,
+        partial=options.output,
     )
     profile = None
     if options.profile is not None:

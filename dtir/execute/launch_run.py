@@ -22,13 +22,14 @@ from dtir.execute.launch_board import Board
 from dtir.execute.launch_failure import Explainer, RunFailed
 from dtir.execute.launch_job import Failure, Job, Returned, own_inputs, unpack_result, write_inputs
 from dtir.execute.launch_merge import join_records, join_results
+from dtir.execute.launch_parts import Parts
 from dtir.execute.launch_processes import Cause, Ended, Processes
 from dtir.execute.record import RunRecord
 from dtir.execute.runner import Interrupted, Progress, Recorder, RunResult, Timing, make_record
 from dtir.execute.session import Options
 from dtir.execute.steps import ExecPlan
 from dtir.execute.watchdog import stall_limit_s
-from dtir.schema.diagnostics import DiagnosticSet
+from dtir.schema.diagnostics import Diagnostic, DiagnosticSet
 
 if TYPE_CHECKING:
     from dtir.execute.backends.mpi_world import World
@@ -46,12 +47,14 @@ def run_processes(
     progress: Progress | None = None,
     limit_s: float | None = None,
     timeout_s: float | None = None,
+    partial: str | None = None,
 ) -> RunResult:
     """Run a plan in several processes and record it.
 
     Args:
         limit_s: how long a communication step may wait before it counts as a hang; None: 30 s.
         timeout_s: how long the run may take in all; None: for ever.
+        partial: where processes that were started from outside leave their records when they fail; None: nowhere.
 
     Returns:
         What all ranks hold of the outputs, and the record of all processes.
@@ -66,7 +69,7 @@ def run_processes(
     limit = stall_limit_s() if limit_s is None else limit_s
     started = launched()
     if started is not None:
-        return _take_part(plan, binding, inputs, timing, options, limit, started)
+        return _take_part(plan, binding, inputs, timing, options, limit, started, partial)
     folder = Path(tempfile.mkdtemp(prefix="dtir-mpi-"))
     try:
         job = Job(folder, binding, _algorithm(plan), inputs.seed, options, timing, limit, os.getpid(), platform.node())
@@ -167,6 +170,14 @@ def _common_board(found: World) -> Board:
     return board
 
 
+def _common_parts(found: World, record: str | None, plan: ExecPlan, binding: Binding, board: Board) -> Parts | None:
+    """Where processes of one host put down what they have when the run fails; over several hosts each has no part."""
+    if record is None or not found.one_host:
+        return None
+    folder = tempfile.mkdtemp(prefix="dtir-parts-") if found.process == 0 else ""
+    return Parts(Path(found.tell_all(folder)), record, plan, binding, board)
+
+
 def _take_part(
     plan: ExecPlan,
     binding: Binding,
@@ -175,6 +186,7 @@ def _take_part(
     options: Options,
     limit_s: float,
     started: Launched,
+    partial: str | None,
 ) -> RunResult:
     """Run as one of several processes; the first one gets the results of all."""
     from dtir.execute.backends.mpi_world import world  # MPI is initialised by this
@@ -185,12 +197,21 @@ def _take_part(
     slots = output_leaves(plan)
     board = _common_board(found)
 
+    parts = _common_parts(found, partial, plan, binding, board)
+
     def report(failure: Failure | None, done: bytes) -> None:
+        findings: tuple[Diagnostic, ...] = ()
         if failure is not None:
             ended = Ended(Cause.ENDED, 1, None, 0.0, ())
-            for item in Explainer(plan, binding, board.rows()).explain(ended, [failure]):
+            findings = tuple(Explainer(plan, binding, board.rows()).explain(ended, [failure]))
+            for item in findings:
                 sys.stderr.write(f"dtir: {item.render()}\n")
-            sys.stderr.flush()
+        if parts is not None:
+            try:
+                parts.put(found.process, done, findings)
+            except OSError as error:
+                sys.stderr.write(f"dtir: {parts.record} cannot be written: {error}\n")
+        sys.stderr.flush()
 
     task = Task(plan, binding, inputs.seed, options, timing, limit_s)
     participant = Participant(found, task, board, 0, report)
@@ -199,6 +220,8 @@ def _take_part(
         own_inputs(inputs, binding.ranks_of(found.process)), lambda data: handed.append(found.gather_bytes(data))
     )
     (gathered,) = handed
+    if parts is not None and found.process == 0:
+        shutil.rmtree(parts.folder, ignore_errors=True)
     if gathered is None:
         raise SystemExit(0)
     returned = [unpack_result(item, plan, slots, binding.ranks_of(process)) for process, item in enumerate(gathered)]

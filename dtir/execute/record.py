@@ -27,6 +27,7 @@ from dtir._version import __version__
 from dtir.execute.files import write_bytes
 from dtir.execute.forecast import PlannedSpans
 from dtir.execute.record_file import SCHEMA, VERSION, ColumnsFile, RecordFile, ValueFile, read_file
+from dtir.schema.diagnostics import Diagnostic
 
 COLUMNS = ("step", "rank", "repetition", "start_ns", "end_ns", "sent_bytes", "messages")
 
@@ -332,6 +333,18 @@ def _finite(value: Any) -> Any:
         items = cast("Sequence[Any]", value)
         return items if all(type(item) is int for item in items) else [_finite(item) for item in items]
     return value
+
+
+def diagnostic_fields(item: Diagnostic) -> dict[str, Any]:
+    """A finding as plain data."""
+    return {
+        "code": item.code,
+        "severity": item.severity.value,
+        "message": item.message,
+        "hint": item.hint,
+        "path": list(item.path),
+        "subject": list(item.subject),
+    }
 
 
 def environment() -> dict[str, Any]:

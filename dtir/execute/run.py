@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from dtir.execute.archive import Archive
 from dtir.execute.assemble import Output, Source, assemble
@@ -31,7 +30,7 @@ from dtir.execute.oracle import Undivided, run_undivided
 from dtir.execute.placement import Placement
 from dtir.execute.plan import make_plan
 from dtir.execute.ready import local_problems
-from dtir.execute.record import Columns, RunRecord, ValueCheck
+from dtir.execute.record import Columns, RunRecord, ValueCheck, diagnostic_fields
 from dtir.execute.runner import Interrupted, Progress, RunResult, Spent, Timing, run_plan, with_forecast
 from dtir.execute.session import ExecutionError, Options
 from dtir.execute.steps import ExecPlan, Form
@@ -62,6 +61,8 @@ class Request:
         limit_s: in several processes: how long a communication step may wait before it counts as a hang; None: 30 s, or
             20 times the longest planned time.
         timeout_s: in several processes: how long the run may take in all.
+        partial: in processes that were started from outside: where they leave what they have recorded when the run fails,
+            for then nobody is there to return it.
     """
 
     backend: str = "numpy"
@@ -78,6 +79,7 @@ class Request:
     compare: bool = True
     limit_s: float | None = None
     timeout_s: float | None = None
+    partial: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +162,7 @@ def prepare_run(program: DistributedTaskIR, request: Request) -> Checked[Prepare
         problem = memory_problem(plan, _ranks_here(binding), request.memory_limit)
         if problem is not None:
             problems.append(problem)
+        problems += backend.obstacles(plan, binding)
     except BindingError as error:
         problems.append(
             Diagnostic("run.binding", str(error), hint="start at most one process a rank: -n, or another binding")
@@ -256,6 +259,7 @@ def _run(prepared: Prepared, progress: Progress | None) -> RunResult:
         plan, prepared.backend, prepared.binding, prepared.inputs,
         timing=request.timing, options=options, probe=prepared.probe, progress=progress,
         limit_s=stall_limit_s(longest) if request.limit_s is None else request.limit_s, timeout_s=request.timeout_s,
+        partial=request.partial,
     )  # fmt: skip
 
 
@@ -348,18 +352,6 @@ def _output_findings(outputs: list[Output]) -> list[Diagnostic]:
                 )
             )
     return found
-
-
-def diagnostic_fields(item: Diagnostic) -> dict[str, Any]:
-    """A finding as plain data."""
-    return {
-        "code": item.code,
-        "severity": item.severity.value,
-        "message": item.message,
-        "hint": item.hint,
-        "path": list(item.path),
-        "subject": list(item.subject),
-    }
 
 
 def run_program(

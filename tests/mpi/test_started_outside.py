@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dtir.execute import read_record
 from dtir.execute.launch import find_launcher
 from tests.helpers.mpi_runs import PATIENCE_S, dtir, environment, loop
 
@@ -63,3 +64,17 @@ def test_processes_of_srun_that_do_not_see_each_other_are_refused(program: str) 
     assert done.returncode == 2
     assert "srun has started 4 processes, MPI sees 1" in done.stderr
     assert "--mpi=pmix" in done.stderr
+
+
+def test_a_failure_leaves_what_was_recorded(tmp_path: Path) -> None:
+    """Rank 2 leaves the loop a turn later than the others: what all of them did before is there."""
+    path, record = tmp_path / "apart.hlo", tmp_path / "run.json"
+    path.write_text(loop(3, ranks=2, by_rank=True))
+    done = under_mpiexec(2, str(path), "-o", str(record))
+    assert done.returncode != 0
+    left = read_record(record)
+    assert not left.complete
+    assert [left.records.rank.count(rank) for rank in (0, 1)] == [3, 3]
+    assert [item["code"] for item in left.findings] == ["run.deadlock"]
+    assert [item for item in tmp_path.iterdir() if item not in (path, record)] == []
+
