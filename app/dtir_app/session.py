@@ -66,6 +66,7 @@ class Session:
         self._closed = False
         self._wanted: object = None
         self._ready = False
+        self._waiting: list[Callable[[], None]] = []
         self.addresses = Addresses(
             self.state, library, self.open_program, self._context.select, self._parts.bridge.send
         )
@@ -161,6 +162,9 @@ class Session:
             self.state.dark = bool(message.get("dark"))
         self._tell_title()
         self.addresses.write(replace=True)
+        waiting, self._waiting = self._waiting, []
+        for then in waiting:
+            self._next_tick(then)
 
     def _tell_title(self) -> None:
         if self.state.store is not None and self._ready:
@@ -194,7 +198,10 @@ class Session:
         work.add_done_callback(lambda _: post(partial(self._next_tick, then)))
 
     def _next_tick(self, then: Callable[[], None]) -> None:
-        if self._document is not None and not self._closed:
+        """Under the document's lock, and not before the page listens: what elements are told while it is being drawn gets lost."""
+        if not self._ready:
+            self._waiting.append(then)
+        elif self._document is not None and not self._closed:
             self._document.add_next_tick_callback(lambda: None if self._closed else then())
 
     def _later(self, key: str, then: Callable[[], None] | None, future: Future[Opened]) -> None:
