@@ -5,13 +5,17 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from dtir.importers.hlo.lexing import HloSyntaxError
 from dtir.importers.hlo.lowering import lower
 from dtir.importers.hlo.problems import Level, Lines, Problem, Problems
 from dtir.importers.stablehlo.builder import Skip
+from dtir.importers.stablehlo.check import Checker
+from dtir.importers.stablehlo.check_sharding import check_mesh
 from dtir.importers.stablehlo.functions import Function, called, is_function, read_function, top_level
+from dtir.importers.stablehlo.operations import handler
 from dtir.importers.stablehlo.program import assemble, facts, form_of
 from dtir.importers.stablehlo.scan import Scanner
 from dtir.importers.stablehlo.scope import MlirLowering, MlirScope
@@ -96,33 +100,52 @@ def import_mlir(text: str, *, digest: str | None = None) -> MlirImport:
     lines = Lines(text)
     found: list[MlirPart] = []
     spans = parts(text)
+    # Without this flag the tool that a test file is for reads it as a whole: what stands above a line is known below it.
+    cut = "split-input-file" in text
+    meshes: dict[str, SdyMesh] = {}
     for start, end in spans:
         if len(spans) > 1 and not plain[start:end].strip():
             continue
-        found.append(_Part(text, plain, start, end, lines, source, alone=len(spans) == 1).run())
+        part = _Part(text, plain, start, end, lines, source, alone=len(spans) == 1, meshes={} if cut else meshes)
+        found.append(part.run())
+        meshes = part.meshes
     return MlirImport(tuple(found))
 
 
 class _Part:
     """Imports one part of a text."""
 
-    def __init__(self, text: str, plain: str, start: int, end: int, lines: Lines, digest: str, alone: bool) -> None:
+    def __init__(
+        self,
+        text: str,
+        plain: str,
+        start: int,
+        end: int,
+        lines: Lines,
+        digest: str,
+        alone: bool,
+        meshes: dict[str, SdyMesh],
+    ) -> None:
         self._plain = plain
         self._start, self._end = start, end
         self._digest = digest
         self._alone = alone
+        self.meshes = dict(meshes)
+        self._own: list[str] = []
         self.problems = Problems(text)
         self.problems.lines = lines
-        self._top = 0
+        self._top: list[Problem] = []
+        self._found: dict[str, list[Problem]] = {}
+        self._later: list[Problem] = []
 
     def run(self) -> MlirPart:
-        """Scan, translate, lower."""
+        """Scan, check, translate, lower."""
         problems = self.problems
         part = Scanner(self._plain, self._start, self._end, problems).run()
         shared = Dialects.of(part)
         operations = count_operations(part)
         line, _ = problems.lines.position(self._first(part))
-        meshes: dict[str, SdyMesh] = {}
+        meshes = self.meshes
         functions: dict[str, Function] = {}
         declared: set[str] = set()
         cluster: tuple[int, ...] | None = None
@@ -133,19 +156,31 @@ class _Part:
                 problems.error(error.code, error.message, operation.offset)
             cluster = cluster or _cluster(module)
         programs: tuple[MlirProgram, ...] = ()
-        self._top = len(problems.items)
-        if not problems.errors and functions:
-            translator = Translator(shared, functions, meshes, problems, frozenset(declared), cluster)
-            programs = tuple(self._program(translator, one, operations) for one in _roots(functions))
         if not functions and not problems.errors:
             note = problems.error if self._alone else problems.warning
             note("mlir.no_function", "there is no function with a body", self._first(part),
                  "a program is a function such as func.func @main")  # fmt: skip
+        self._top = list(problems.items)
+        if not problems.errors and functions:
+            checker = Checker(shared, meshes, problems)
+            for one in functions.values():
+                self._checked(checker, one)
+            translator = Translator(shared, functions, meshes, problems, handler, frozenset(declared), cluster)
+            translator.faulty = checker.faulty
+            programs = tuple(self._program(translator, one, operations) for one in _roots(functions))
+        everything = [*self._top, *(item for found in self._found.values() for item in found), *self._later]
         if not programs:
-            programs = (MlirProgram(next(iter(functions), ""), None, self._report()),)
-        return MlirPart(
-            line, programs, self._report(), tuple((name, mesh.text()) for name, mesh in meshes.items()), operations
-        )
+            programs = (MlirProgram(next(iter(functions), ""), None, self._report(everything)),)
+        stated = tuple((name, meshes[name].text()) for name in self._own if name in meshes)
+        return MlirPart(line, programs, self._report(everything), stated, operations)
+
+    def _checked(self, checker: Checker, function: Function) -> None:
+        """Find what breaks a rule of Shardy in a function: it can be read all the same."""
+        problems = self.problems
+        before, errors = len(problems.items), problems.errors
+        checker.function(function)
+        self._found[function.name] = problems.items[before:]
+        problems.errors = errors
 
     def _first(self, part: Part) -> int:
         first = next(part.region.operations(), None)
@@ -165,9 +200,14 @@ class _Part:
             view = View(operation, shared)
             text = view.attribute("mesh") if operation.generic else operation.segments[0]
             name = (view.attribute("sym_name") or "").strip('"') if operation.generic else view.symbol()
-            if name in meshes:
+            if name in self._own:
                 raise HloSyntaxError(f"mesh @{name} is defined twice", 0, "mlir.duplicate_symbol")
-            meshes[name] = parse_mesh((text or "")[(text or "").find("=") + 1 if not operation.generic else 0 :])
+            self._own.append(name)
+            mesh = parse_mesh((text or "")[(text or "").find("=") + 1 if not operation.generic else 0 :])
+            fault = check_mesh(mesh)
+            if fault is not None:
+                raise HloSyntaxError(f"mesh @{name}: {fault.message}", 0, fault.code)
+            meshes[name] = mesh
         elif is_function(operation):
             function = read_function(operation, module, shared)
             if function.name in functions:
@@ -182,18 +222,27 @@ class _Part:
             self.problems.warning("mlir.outside_function", message, operation.offset)
 
     def _program(self, translator: Translator, function: Function, operations: Counter[str]) -> MlirProgram:
+        first = len(self.problems.items)
+        program = self._lowered(translator, function, operations)
+        mine = self.problems.items[first:]
+        self._later += mine
+        used = [*self._top, *mine]
+        for name in _reachable(function, translator.functions):
+            used += self._found[name]
+        return MlirProgram(function.name, program, self._report(used))
+
+    def _lowered(
+        self, translator: Translator, function: Function, operations: Counter[str]
+    ) -> DistributedTaskIR | None:
         problems = self.problems
-        before, first = problems.errors, len(problems.items)
-        analysed = None
+        before = problems.errors
         try:
             translator.function(function.name)
         except Skip:
-            pass
-        else:
-            if problems.errors == before:
-                analysed = assemble(translator, function, problems)
-        if analysed is None or problems.errors > before:
-            return MlirProgram(function.name, None, self._report(first))
+            return None
+        analysed = assemble(translator, function, problems) if problems.errors == before else None
+        if analysed is None:
+            return None
         name = analysed.module.name or function.name
         try:
             program = lower(
@@ -207,10 +256,10 @@ class _Part:
             )
         except HloSyntaxError as error:
             problems.error(error.code, error.message, error.offset, "name fewer ranks")
-            return MlirProgram(function.name, None, self._report(first))
+            return None
         if analysed.count.inferred and analysed.count.devices.ranks > 1:
             self._note_count(analysed.count.devices.replicas, analysed.count.devices.partitions, function)
-        return MlirProgram(function.name, program, self._report(first))
+        return program
 
     def _note_count(self, replicas: int, partitions: int, function: Function) -> None:
         message = (
@@ -221,17 +270,25 @@ class _Part:
             "mlir.device_count_inferred", message, function.operation.offset, "state mhlo.num_partitions"
         )
 
-    def _report(self, first: int | None = None) -> DiagnosticSet:
-        """Everything found; of one program what was found at the top of its part and, from number `first` on, in itself."""
-        items = self.problems.items
-        if first is not None:
-            items = items[: self._top] + items[max(first, self._top) :]
+    def _report(self, items: list[Problem]) -> DiagnosticSet:
         bag = DiagnosticBag()
         bag.extend(_diagnostic(item) for item in sorted(items, key=lambda one: (one.line, one.column)))
         if self.problems.omitted:
             bag.error("mlir.omitted", f"{self.problems.omitted} further problems are not listed",
                       hint="repair those above first")  # fmt: skip
         return DiagnosticSet(tuple(bag.report()))
+
+
+def _reachable(function: Function, functions: Mapping[str, Function]) -> list[str]:
+    """A function and what it calls, directly or not."""
+    found: dict[str, None] = {}
+    waiting = [function.name]
+    while waiting:
+        name = waiting.pop()
+        if name in functions and name not in found:
+            found[name] = None
+            waiting += functions[name].calls
+    return list(found)
 
 
 def _roots(functions: dict[str, Function]) -> list[Function]:

@@ -36,6 +36,8 @@ def manual_parts(view: View) -> tuple[str, str, tuple[str, ...]]:
 
 def manual_arguments(view: View) -> str:
     """The text of the arguments of the body of a manual computation or a fragment."""
+    if not view.operation.regions:
+        return ""
     region = view.operation.regions[0]
     if region.arguments:
         return region.arguments
@@ -164,9 +166,11 @@ def _relayout(opcode: str) -> Handler:
         found = translator.sharding_of({"sdy.sharding": _one_line(stated)}, 1, builder.manual, view.operation.at)
         if found is not None:
             attributes["sharding"] = found
-        axes = _axes_text(view)
+        axes = axes_text(view)
         if axes:
             attributes["axes"] = Raw(axes)
+        if view.operation.at in translator.faulty:
+            attributes["ill_formed"] = True
         target = "Sharding" if opcode == "sdy.sharding_constraint" else ""
         if target:
             attributes["custom_call_target"] = target
@@ -176,7 +180,7 @@ def _relayout(opcode: str) -> Handler:
     return translate
 
 
-def _axes_text(view: View) -> str:
+def axes_text(view: View) -> str:
     """What stands between the name of the operation and its operand: the axes that it works along."""
     if view.operation.generic:
         found = [text for name, text in view.attributes.items() if name.endswith(("_axes", "params"))]

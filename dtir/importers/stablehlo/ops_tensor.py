@@ -65,7 +65,7 @@ def _constant(translator: Translator, builder: Builder, view: View) -> None:
             raise HloSyntaxError("a constant has no values", 0, "mlir.literal")
         text = view.head[match.start() :]
     shapes = view.result_shapes
-    if not shapes and view.operation.generic:
+    if not shapes:
         raise HloSyntaxError("a constant has no type", 0, "mlir.result_types")
     shape = shapes[0]
     found = literal(text, shape) if isinstance(shape, ArrayShape) else None

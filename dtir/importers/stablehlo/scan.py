@@ -13,7 +13,7 @@ import re
 from dtir.importers.hlo.lexing import HloSyntaxError
 from dtir.importers.hlo.meshes import shorten
 from dtir.importers.hlo.problems import Problems
-from dtir.importers.stablehlo.syntax import Block, Operation, Part, Region
+from dtir.importers.stablehlo.syntax import Block, Operation, Part, Region, walk
 
 MAX_REGIONS = 100
 """Deepest nesting of regions that is read."""
@@ -33,6 +33,7 @@ _STARTS = re.compile(
     re.ASCII,
 )
 """What the first characters of a line say: an operation, a label, an alias or the end of a region begins."""
+_OPERATION = re.compile(r"[A-Za-z][\w\-]*(?:\.[A-Za-z][\w.\-]*)?", re.ASCII)
 _SPACE = re.compile(r"\s*")
 _SPECIAL = re.compile(r'"(?:[^"\\\n]|\\.)*+"|[{}()\[\]\n"]')
 _DICTIONARY = re.compile(
@@ -84,10 +85,12 @@ class Scanner:
                 # What stands outside of the broken top-level operation can still be wrong in its own right.
                 found = _RESYNC.search(self._text, max(error.offset, error.scanned, pos), self._end)
                 if found is None or self._problems.omitted:
+                    _close_all(self.part.region)
                     return self.part
                 pos = found.end()
                 self._frames = self._frames[:1]
                 continue
+            _close_all(self.part.region)
             return self.part
 
     def _scan(self, pos: int) -> None:
@@ -132,8 +135,11 @@ class Scanner:
                 results = tuple((name, int(count or 1)) for name, count in _RESULT.findall(named))
         if results and any(not 0 < count <= 100_000 for _, count in results):
             raise HloSyntaxError("an operation cannot have that many results", pos, "mlir.syntax")
-        if plain is not None and "." not in plain and plain not in _SHORT:
-            raise HloSyntaxError(f"'{shorten(plain)}' is not an operation", head.start(3), "mlir.syntax")
+        name = plain if quoted is None else quoted
+        if _OPERATION.fullmatch(name) is None or ("." not in name and name not in _SHORT):
+            raise HloSyntaxError(
+                f"'{shorten(name)}' is not an operation", head.start(2 if plain is None else 3), "mlir.syntax"
+            )
         operation = Operation(
             quoted if plain is None else plain, pos, head.start(2 if plain is None else 3), results, plain is None
         )
@@ -298,6 +304,14 @@ class Scanner:
                 if not brackets:
                     return token.end()
         raise HloSyntaxError(f"'{text[pos]}' is never closed", pos, "mlir.syntax", end)
+
+
+def _close_all(region: Region) -> None:
+    """Give operations that a fault has cut off the segments that they lack."""
+    for operation in walk(region):
+        while len(operation.segments) <= len(operation.regions):
+            operation.segments.append("")
+            operation.starts.append(operation.offset)
 
 
 _SHORT = frozenset({"return", "call", "module", "func", "constant"})

@@ -17,15 +17,20 @@ between them whose layout follows from the ones before.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from dtir.importers.hlo.axes import RankSpace
+from dtir.importers.hlo.collectives import CollectiveMaker
 from dtir.importers.hlo.context import Lowering
+from dtir.importers.hlo.control import Control as ControlFlow
+from dtir.importers.hlo.facts import Facts
+from dtir.importers.hlo.layouts import Layouts
 from dtir.importers.hlo.lexing import HloSyntaxError
 from dtir.importers.hlo.meshes import MAX_RANKS, Mesh
 from dtir.importers.hlo.scope import ScopeLowering
-from dtir.importers.hlo.shapes import DTYPE_BITS
-from dtir.importers.hlo.shardings import Maximal, Named, Tiled, TupleSharding, Uniform, to_tiled
+from dtir.importers.hlo.shapes import DTYPE_BITS, ArrayShape
+from dtir.importers.hlo.shardings import Maximal, Named, Sharding, Tiled, TupleSharding, Uniform, to_tiled
 from dtir.importers.hlo.syntax import Computation, Instruction
 from dtir.importers.stablehlo.facts import sharding_facts
 from dtir.importers.stablehlo.lists import closing
@@ -38,6 +43,7 @@ from dtir.ir.collectives import (
     CollectiveSpecVariant,
     ReduceScatter,
 )
+from dtir.ir.expr import BindingAxis, Symbol
 from dtir.ir.ids import ValueId
 from dtir.ir.reductions import ReductionKind
 from dtir.ir.sharding import Partial, ShardingSpec
@@ -50,8 +56,45 @@ _CONTROLS = frozenset({"sdy.sharding_group"})
 _MOVES = re.compile(r"\{([^{}]*)\}\s*:\s*(\d{1,9})\s*->\s*(\d{1,9})")
 
 
+class MlirLayouts(Layouts):
+    """As for HLO; a dim without any bound, ``tensor<?xf32>``, has a symbol for its size."""
+
+    def type_of(self, shape: ArrayShape, dims: tuple[int, ...]) -> TensorType:
+        """The tensor type of a shape, with other dim sizes where they are global ones."""
+        if min(shape.dims, default=0) >= 0:
+            return super().type_of(shape, dims)
+        found = super().type_of(shape, tuple(max(dim, 0) for dim in dims))
+        sizes = tuple(
+            Symbol(f"dim{number}", BindingAxis.WORKLOAD) if stated < 0 else size
+            for number, (size, stated) in enumerate(zip(dims, shape.dims, strict=True))
+        )
+        return replace(found, shape=sizes)
+
+    def stated(self, shape: ArrayShape, sharding: Sharding | None, local: bool) -> tuple[ShardingSpec, TensorType]:
+        """The layout that a sharding states; an unknown size is taken to divide."""
+        if min(shape.dims, default=0) >= 0:
+            return super().stated(shape, sharding, local)
+        spec, _ = super().stated(replace(shape, dims=tuple(max(dim, 0) for dim in shape.dims)), sharding, local)
+        return spec, self.type_of(shape, shape.dims)
+
+
 class MlirLowering(Lowering):
     """As for HLO, with the names of MLIR's dialects."""
+
+    def __init__(
+        self,
+        module_name: str,
+        entry_name: str,
+        computations: Mapping[str, Computation],
+        wrapped: Mapping[str, Instruction],
+        control: ControlFlow,
+        space: RankSpace,
+        layouts: Layouts,
+        collectives: CollectiveMaker,
+        facts: Facts,
+    ) -> None:
+        own = MlirLayouts(space, layouts.form)
+        super().__init__(module_name, entry_name, computations, wrapped, control, space, own, collectives, facts)
 
     def operation(self, opcode: str) -> OperationName:
         """``hlo.<opcode>``, or the operation's own name where HLO has none."""
@@ -146,7 +189,7 @@ class MlirScope(ScopeLowering):
         """The collectives of an operation; None where it is none or its axes are not axes of the program's mesh."""
         sharding = instruction.attributes.get("sharding")
         value = self._value(leaves[0])
-        if not isinstance(sharding, Named) or not self._is_known(value):
+        if not isinstance(sharding, Named) or not self._is_known(value) or instruction.flag("ill_formed"):
             return None
         maker = _Maker(self.lowering, sharding.mesh, value)
         text = instruction.text("axes") or ""

@@ -43,6 +43,7 @@ class Translator:
         functions: dict[str, Function],
         meshes: dict[str, SdyMesh],
         problems: Problems,
+        handler: Callable[[str], Handler],
         declared: frozenset[str] = frozenset(),
         cluster: tuple[int, ...] | None = None,
     ) -> None:
@@ -50,6 +51,9 @@ class Translator:
         self.functions = functions
         self.meshes = meshes
         self.problems = problems
+        self.faulty: set[int] = set()
+        """Offsets of operations that break a rule of their own: they are kept, and nothing is concluded from them."""
+        self._handler = handler
         self.computations: dict[str, Computation] = {}
         self.callees: dict[str, tuple[str, ...]] = {}
         self.used_meshes: dict[str, dict[str, int]] = {}
@@ -58,6 +62,7 @@ class Translator:
         self._current = ""
         self._shardings: dict[tuple[str, tuple[str, ...]], Sharding | None] = {}
         self._unknown: set[str] = set()
+        self._places: dict[str, Raw | None] = {}
 
     # -- functions ---------------------------------------------------------------------------------------------
 
@@ -115,11 +120,9 @@ class Translator:
         return results
 
     def _operation(self, builder: Builder, operation: Operation) -> None:
-        from dtir.importers.stablehlo.operations import handler
-
         view = View(operation, self.shared)
         try:
-            handler(operation.name)(self, builder, view)
+            self._handler(operation.name)(self, builder, view)
         except HloSyntaxError as error:
             code = error.code if error.code != "hlo.syntax" else "mlir.operation"
             self.problems.error(code, f"{operation.name}: {error.message}", operation.at)
@@ -233,24 +236,33 @@ class Translator:
         operation = view.operation
         inputs = [builder.value(ssa) for ssa in view.operands] if operands is None else operands
         results = operation.result_names()
-        kinds = tuple(view.result_shapes if shapes is None else shapes)
+        kinds = view.result_shapes if shapes is None else tuple(shapes)
         if len(kinds) != len(results):
-            stated = f"{len(kinds)} types" if kinds else "no type"
-            raise HloSyntaxError(f"{len(results)} results, but {stated} for them", 0, "mlir.result_types")
-        found: dict[str, AttributeValue] = dict(attributes or {})
-        sharding = self.sharding_of(view.attributes, len(results), builder.manual, operation.at)
-        if sharding is not None:
-            found["sharding"] = sharding
-        place = metadata(view.place)
-        if place is not None:
-            found["metadata"] = place
-        for key, text in view.attributes.items():
-            if key not in found and key not in _NOT_KEPT:
-                found[key] = Raw(text or "true")
+            counted = f"{len(kinds)} types" if kinds else "no type"
+            raise HloSyntaxError(f"{len(results)} results, but {counted} for them", 0, "mlir.result_types")
+        found: dict[str, AttributeValue] = {} if attributes is None else attributes
+        stated = view.attributes
+        if stated:
+            sharding = self.sharding_of(stated, len(results), builder.manual, operation.at)
+            if sharding is not None:
+                found["sharding"] = sharding
+            for key, text in stated.items():
+                if key not in found and key not in _NOT_KEPT:
+                    found[key] = Raw(text or "true")
+        if view.location:
+            place = self.metadata(view.location)
+            if place is not None:
+                found["metadata"] = place
         shape = kinds[0] if len(kinds) == 1 else TupleShape(kinds)
         name = builder.emit(self.label(view), opcode, shape, inputs, found, operation.at, literal)
         self.bind(builder, view, name)
         return name
+
+    def metadata(self, location: str) -> Raw | None:
+        """The metadata of a location; equal texts give the same object."""
+        if location not in self._places:
+            self._places[location] = metadata(self.shared.locations.of(location))
+        return self._places[location]
 
     def bind(self, builder: Builder, view: View, name: str) -> None:
         """Say that an instruction is an operation's results."""
@@ -300,7 +312,7 @@ class Translator:
             sharding = self.sharding_of(view.attributes, count, builder.manual, view.operation.at)
             if sharding is not None:
                 found["sharding"] = sharding
-        place = metadata(view.place)
+        place = self.metadata(view.location) if view.location else None
         if place is not None:
             found["metadata"] = place
         return found
@@ -359,8 +371,9 @@ class Translator:
                 return _tuple_sharding([to_hlo(one, self.meshes, manual) for one in parse_list(text)], text)
             return to_hlo(parse_sharding(text), self.meshes, manual)
         except HloSyntaxError as error:
-            code = error.code if error.code.startswith("mlir.") else "mlir.sharding"
-            self.problems.error(code, f"{key}: {error.message}", offset)
+            if offset not in self.faulty:  # else the checker has said so
+                code = error.code if error.code.startswith("mlir.") else "mlir.sharding"
+                self.problems.error(code, f"{key}: {error.message}", offset)
             return None
 
     def note_meshes(self, text: str) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from functools import cached_property
 
 from dtir.importers.hlo.shapes import Shape
 from dtir.importers.stablehlo.lists import STRING, closing, entries, split
@@ -42,103 +41,106 @@ class Dialects:
     part: Part
     types: Types
     locations: Locations
+    _signatures: dict[str, tuple[str | None, str]] = field(default_factory=dict[str, tuple[str | None, str]])
 
     @classmethod
     def of(cls, part: Part) -> Dialects:
         return cls(part, Types(part.aliases), Locations(part.aliases))
 
+    def signature(self, text: str) -> tuple[str | None, str]:
+        """Operand and result types of the text behind a colon; equal texts are cut once."""
+        found = self._signatures.get(text)
+        if found is None:
+            found = self._signatures[text] = signature(text)
+        return found
+
 
 class View:
-    """An operation taken apart; everything is found on first use."""
+    """An operation taken apart; what is not asked for is not looked for."""
+
+    __slots__ = (
+        "_attributes", "_operands", "_results", "after", "head", "location", "name", "operation", "shared", "type_text",
+    )  # fmt: skip
 
     def __init__(self, operation: Operation, shared: Dialects) -> None:
         self.operation = operation
         self.shared = shared
         self.name = operation.name
-        tail = operation.segments[-1]
+        segments = operation.segments
+        tail = segments[-1]
         self.location = ""
         at = tail.rfind(" loc(")
         if at >= 0 and closing(tail, at + 4) >= len(tail.rstrip()):
             self.location = tail[at + 1 :].strip()
             tail = tail[:at]
-        # The list of regions in the generic form ends with a parenthesis.
-        self._tail = tail.lstrip().removeprefix(")") if operation.generic and operation.regions else tail
+        several = len(segments) > 1
+        if several and operation.generic:
+            # The list of regions in the generic form ends with a parenthesis.
+            tail = tail.lstrip().removeprefix(")")
+        before, self.type_text = _at_types(tail)
+        self.head = segments[0] if several else before
+        """The first segment without types: operands and what the pretty form says."""
+        self.after = before if several else ""
+        """The last segment without types, empty where there is but one."""
+        self._operands: tuple[str, ...] | None = None
+        self._results: tuple[Shape, ...] | None = None
+        self._attributes: dict[str, str] | None = None
 
     @property
     def place(self) -> Place:
         """Where it came from."""
         return self.shared.locations.of(self.location) if self.location else NOWHERE
 
-    @cached_property
-    def _pieces(self) -> tuple[str, str]:
-        """The last segment cut at the colon before the types: (what is before, the types)."""
-        tail = self._tail
-        head, mark, types = tail.rpartition(" : ")
-        # Attributes hold colons too; types stand outside of brackets.
-        if mark and _balanced(types) and _balanced(head):
-            return head, types.strip()
-        at = _last_colon(tail)
-        return (tail, "") if at < 0 else (tail[:at], tail[at + 1 :].strip())
-
     @property
-    def head(self) -> str:
-        """The first segment without types: operands and what the pretty form says."""
-        return self.operation.segments[0] if len(self.operation.segments) > 1 else self._pieces[0]
-
-    @property
-    def after(self) -> str:
-        """The last segment without types, empty where there is but one."""
-        return self._pieces[0] if len(self.operation.segments) > 1 else ""
-
-    @property
-    def type_text(self) -> str:
-        """What stands behind the last colon."""
-        return self._pieces[1]
-
-    @cached_property
     def operands(self) -> tuple[str, ...]:
         """SSA names in order, as the text lists them; of the generic form those in its parentheses."""
-        head = self.head
-        if self.operation.generic:
-            start = head.find("(")
-            head = head[start : closing(head, start)] if start >= 0 else ""
-        if "%" not in head:
-            return ()
-        if '"' in head:
-            head = _STRINGS.sub('""', head)
-        return tuple(_OPERAND.findall(head))
+        found = self._operands
+        if found is None:
+            head = self.head
+            if self.operation.generic:
+                start = head.find("(")
+                head = head[start : closing(head, start)] if start >= 0 else ""
+            if '"' in head:
+                head = _STRINGS.sub('""', head)
+            found = self._operands = tuple(_OPERAND.findall(head)) if "%" in head else ()
+        return found
 
-    @cached_property
+    @property
     def signature(self) -> tuple[str | None, str]:
         """Operand and result types as text; None where the form states one list for both."""
-        return signature(self.type_text)
+        return self.shared.signature(self.type_text)
 
-    @cached_property
+    @property
     def result_shapes(self) -> tuple[Shape, ...]:
         """Types of the results; fewer than results where the text does not state them."""
-        operands, results = self.signature
-        shapes = self.shared.types.of(results)
-        count = sum(number for _, number in self.operation.results)
-        if operands is None and len(shapes) != count:
-            # One list for operands and results: the last one (of a select, say), or the one that all share.
-            shapes = (shapes[-1],) * count if shapes else ()
-        return shapes
+        found = self._results
+        if found is None:
+            operands, results = self.shared.signature(self.type_text)
+            found = self.shared.types.of(results)
+            stated = self.operation.results
+            count = stated[0][1] if len(stated) == 1 else sum(number for _, number in stated)
+            if operands is None and len(found) != count:
+                # One list for operands and results: the last one (of a select, say), or the one that all share.
+                found = (found[-1],) * count if found else ()
+            self._results = found
+        return found
 
-    @cached_property
+    @property
     def operand_shapes(self) -> tuple[Shape, ...] | None:
         """Types of the operands where the text states them."""
         operands, _ = self.signature
         return None if operands is None else self.shared.types.of(operands)
 
-    @cached_property
+    @property
     def attributes(self) -> dict[str, str]:
         """Properties and attributes by name, as text."""
-        found: dict[str, str] = {}
-        for segment in (self.head, self.after) if len(self.operation.segments) > 1 else (self.head,):
-            if "{" not in segment:
-                continue
-            for body in _dictionaries(segment):
-                found.update(entries(body))
+        found = self._attributes
+        if found is None:
+            found = self._attributes = {}
+            for segment in (self.head, self.after):
+                if "{" in segment:
+                    for body in _dictionaries(segment):
+                        found.update(entries(body))
         return found
 
     def attribute(self, name: str) -> str | None:
@@ -198,6 +200,18 @@ def argument_rest(text: str, shared: Dialects) -> tuple[str, dict[str, str], Pla
         attributes = entries(text[start + 1 : closing(text, start) - 1])
         text = text[:start]
     return text.strip(), attributes, place
+
+
+def _at_types(tail: str) -> tuple[str, str]:
+    """The last segment cut at the colon before the types: (what is before, the types)."""
+    head, mark, types = tail.rpartition(" : ")
+    # Attributes hold colons too; types stand outside of brackets.
+    if mark and ("{" not in tail or (_balanced(types) and _balanced(head))):
+        return head, types.strip()
+    if ":" not in tail:
+        return tail, ""
+    at = _last_colon(tail)
+    return (tail, "") if at < 0 else (tail[:at], tail[at + 1 :].strip())
 
 
 def _outside(text: str, at: int) -> bool:
