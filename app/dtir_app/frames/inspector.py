@@ -17,6 +17,7 @@ from dtir_app.frames.rows import (
     task_link,
     value_link,
 )
+from dtir_app.frames.why import why_section
 from dtir_app.kinds import KINDS
 from dtir_app.selection import Selection, of_task, selection_text
 from dtir_app.store import Store
@@ -38,6 +39,7 @@ def _task(store: Store, index: int) -> dict[str, object]:
     sections = [
         *finding_sections(findings),
         *communication_section(store, index),
+        *why_section(store, index),
         _flow(store, index),
         _where(store, index),
         *attribute_sections(record.attributes.items()),

@@ -18,7 +18,7 @@ export function render({model, el}) {
         h('p', {'data-testid': 'inspector-sentence'}, data.sentence),
         data.show ? h('div', {class: 'inspector-actions'}, data.show.map((item) => button(item.label, () => send('view', {view: item.view}), {class: 'button small', 'data-testid': `inspector-to-${item.view}`}))) : null,
         data.enter.map((item) => button(`open ${item.text}`, () => send('enter-scope', {scope: item.scope}), {class: 'button small', 'data-testid': 'inspector-enter'}))),
-      data.sections.map((section) => h('section', {}, h('h3', {}, section.title), section.findings ? section.rows.map((row) => h('div', {class: 'finding', 'data-testid': 'inspector-finding'},
+      data.sections.map((section) => h('section', section.why ? {'data-testid': 'inspector-why'} : {}, h('h3', {}, section.title), section.findings ? section.rows.map((row) => h('div', {class: 'finding', 'data-testid': 'inspector-finding'},
         h('div', {class: 'finding-code'}, sign(row.tone), row.label), h('div', {}, row.text), row.note ? h('div', {class: 'note'}, row.note) : null,
         row.at >= 0 ? button('Show picture', () => send('finding', {row: row.at, view: 'finding'}), {class: 'button small', 'data-testid': 'inspector-picture'}) : null)) : h('dl', {}, section.rows.map((row) => [
         h('dt', {class: row.tone ? `tone-${row.tone}` : ''}, row.label),
