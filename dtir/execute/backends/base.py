@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from dtir.execute.dtypes import Array
 from dtir.execute.exchange import Exchange, Moves
 from dtir.execute.values import Held
+from dtir.schema.diagnostics import Diagnostic
 
 if TYPE_CHECKING:
     from dtir.execute.binding import Binding
@@ -166,6 +167,10 @@ class Backend(Protocol):
 
     def default_binding(self, plan: ExecPlan, processes: int | None = None) -> Binding:
         """Which process and device each rank gets when nobody says so."""
+        ...
+
+    def obstacles(self, plan: ExecPlan, binding: Binding) -> list[Diagnostic]:
+        """What stands against a run that only the back end knows: its devices' memory, element types that they lack."""
         ...
 
     def prepare(self, plan: ExecPlan, binding: Binding, options: Options, observer: Observer | None = None) -> Session:

@@ -5,6 +5,7 @@ What a device does is behind `DeviceRuntime`: CUDA through CuPy here, the host i
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 
 from dtir.execute.backends.base import Capabilities, Probe
@@ -16,8 +17,11 @@ from dtir.execute.backends.cupy_probe import probe_devices
 from dtir.execute.backends.cupy_runtime import DeviceRuntime
 from dtir.execute.backends.cupy_session import DeviceSession
 from dtir.execute.binding import Binding, BindingError, require_fit, spread
+from dtir.execute.dtypes import numpy_dtype
+from dtir.execute.memory import needed_bytes, text_bytes
 from dtir.execute.session import Observer, Options, Session
 from dtir.execute.steps import ExecPlan
+from dtir.schema.diagnostics import Diagnostic
 
 
 def _cuda() -> DeviceRuntime:
@@ -63,6 +67,43 @@ class CupyBackend:
         binding = spread(self.name, plan.ranks, processes or 1, 1)
         self._require_one(binding)
         return binding
+
+    def obstacles(self, plan: ExecPlan, binding: Binding) -> list[Diagnostic]:
+        """Devices that are not there, too little memory on them, element types that CuPy does not have."""
+        found: list[Diagnostic] = []
+        known = self.probe().capabilities.dtypes
+        used = sorted({slot.value.type.dtype for scope in plan.scopes for slot in scope.slots})
+        lacking = [name for name in used if known and numpy_dtype(name).name not in known]
+        if lacking:
+            found.append(
+                Diagnostic(
+                    "run.dtype",
+                    f"CuPy has no arrays of {', '.join(lacking)}, which the program uses",
+                    ("values",),
+                    hint="run it with --backend numpy or mpi",
+                )
+            )
+        ranks = Counter(seat.device or 0 for seat in binding.seats)
+        for device, count in sorted(ranks.items()):
+            if device >= self.runtime.count:
+                found.append(
+                    Diagnostic(
+                        "run.binding",
+                        f"a rank is bound to device {device}, there {'is' if self.runtime.count == 1 else 'are'} {self.runtime.count}",
+                        hint="devices are numbered from 0; CUDA_VISIBLE_DEVICES hides the others",
+                    )
+                )
+                continue
+            free, needed = self.runtime.facts(device).free_bytes, needed_bytes(plan, count)
+            if needed > free:
+                found.append(
+                    Diagnostic(
+                        "run.memory",
+                        f"{count} ranks need about {text_bytes(needed)} on device {device}, {text_bytes(free)} are free there",
+                        hint="bind ranks to further devices, run a smaller program, or use --backend numpy",
+                    )
+                )
+        return found
 
     def prepare(self, plan: ExecPlan, binding: Binding, options: Options, observer: Observer | None = None) -> Session:
         """A session that holds all ranks.

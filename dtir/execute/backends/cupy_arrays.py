@@ -120,7 +120,11 @@ class HostArray:
 
     def __getitem__(self, index: Any) -> Any:
         def get(where: Any) -> Any:
-            return self.array[where]
+            found: Any = self.array[where]
+            if isinstance(found, np.generic):  # one element is a view, too
+                place: tuple[Any, ...] = cast("Any", where) if isinstance(where, tuple) else (where,)
+                return self.array[(*place, ...)]
+            return found
 
         return self._module.call("getitem", get, (index,), {}, also=self, indexing=True)
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 
 from dtir.execute.backends.base import Traffic
-from dtir.execute.backends.cupy_hierarchy import HierarchicalFabric
+from dtir.execute.backends.cupy_hierarchy import HierarchicalFabric, groups_that_meet
 from dtir.execute.backends.cupy_lane import Lane
 from dtir.execute.backends.cupy_peers import Peers
 from dtir.execute.backends.cupy_session import DeviceSession
 from dtir.execute.dtypes import Array
 from dtir.execute.fabric import LocalFabric
-from dtir.execute.session import ExecutionError, Observer, Options, Session
+from dtir.execute.session import Observer, Options, Session
 from dtir.execute.steps import ExecPlan, Step
 from dtir.execute.values import Held, Slab, merge, take
 
@@ -30,7 +30,7 @@ class DevicesSession(Session):
 
     def __init__(self, plan: ExecPlan, peers: Peers, options: Options, observer: Observer | None = None) -> None:
         super().__init__(plan, LocalFabric(range(plan.ranks)), options)
-        self._peers = peers
+        self.peers = peers
         for places in spans(plan, peers):
             peers.connect(places)
         told = _one_at_a_time(observer) if observer is not None else None
@@ -50,17 +50,16 @@ class DevicesSession(Session):
         """Do something on every device at the same time.
 
         Raises:
-            ExecutionError: it fails on one; of several failures the one that others follow from.
+            ExecutionError: it fails on one, and therefore on the others.
         """
         futures = [thread.submit(work, session) for thread, session in zip(self._threads, self.sessions, strict=True)]
         over, _ = wait(futures, return_when=FIRST_EXCEPTION)
         failed = [error for future in over if (error := future.exception()) is not None]
         if failed:
-            self._peers.abort(str(failed[0]))
+            self.peers.abort(str(failed[0]))
         wait(futures)
-        errors = _errors(futures)
-        if errors:
-            raise min(errors, key=lambda error: "another device has failed" in str(error))
+        if failed:
+            raise failed[0]  # the others follow from it
 
     def load_slot(self, slot: int, held: Held) -> None:
         """Give ranks their parts of an input, from arrays of the host."""
@@ -113,7 +112,7 @@ class DevicesSession(Session):
         for thread, session in self._pairs():
             thread.submit(session.close).result()
             thread.shutdown()
-        self._peers.close()
+        self.peers.close()
 
 
 def spans(plan: ExecPlan, peers: Peers) -> list[tuple[int, ...]]:
@@ -121,21 +120,12 @@ def spans(plan: ExecPlan, peers: Peers) -> list[tuple[int, ...]]:
     found: dict[tuple[int, ...], None] = {}
     for scope in plan.scopes:
         for step in scope.steps:
-            members: list[int] = []
             if step.exchange is not None:
-                for group in step.exchange.groups:
-                    found[peers.places(group)] = None
-                    members += group
-                members += [rank for pair in step.exchange.pairs for rank in pair]
+                groups = groups_that_meet(step.exchange)
+                found.update(dict.fromkeys([*(peers.places(group) for group in groups), *peers.together(groups)]))
             for moves in step.moves:
-                members += [rank for move in moves.moves for rank in (move.source, move.destination)]
-            if members:
-                found[peers.places([*members, *step.ranks])] = None
+                found.update(dict.fromkeys(peers.together([(move.source, move.destination) for move in moves.moves])))
     return [places for places in found if len(places) > 1]
-
-
-def _errors(futures: Sequence[Future[None]]) -> list[BaseException]:
-    return [error for future in futures if (error := future.exception()) is not None]
 
 
 def _one_at_a_time(observer: Observer) -> Observer:
@@ -148,4 +138,4 @@ def _one_at_a_time(observer: Observer) -> Observer:
     return told
 
 
-__all__ = ["DevicesSession", "ExecutionError", "spans"]
+__all__ = ["DevicesSession", "spans"]

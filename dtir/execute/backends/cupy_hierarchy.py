@@ -84,8 +84,7 @@ class HierarchicalFabric(DeviceFabric):
         self, request: Exchange, operands: Sequence[Held], ranks: Sequence[int], combine: Combine | None
     ) -> tuple[Held, ...]:
         """The results of a collective."""
-        members = [rank for pair in request.pairs for rank in pair] or [rank for g in request.groups for rank in g]
-        span = self._span(members, operands, ranks)
+        span = self._span(groups_that_meet(request), operands, ranks)
         if span is None:
             return super().exchange(request, operands, ranks, combine)
         with self.lane.transferring():
@@ -98,9 +97,9 @@ class HierarchicalFabric(DeviceFabric):
         self.lane.issued([*operands, *kept], results)
         return results
 
-    def _span(self, members: Sequence[int], operands: Sequence[Held], ranks: Sequence[int]) -> _Span | None:
+    def _span(self, groups: Sequence[Sequence[int]], operands: Sequence[Held], ranks: Sequence[int]) -> _Span | None:
         assert self._step is not None
-        places = self._peers.places([*members, *self._step.ranks])  # the same on every device
+        places = next((one for one in self._peers.together(groups) if self._place in one), ())
         if len(places) < 2:
             return None
         shapes = tuple(
@@ -165,8 +164,7 @@ class HierarchicalFabric(DeviceFabric):
 
     def move(self, request: Moves, operand: Held, ranks: Sequence[int]) -> Held:
         """The results of transfers."""
-        members = [rank for move in request.moves for rank in (move.source, move.destination)]
-        span = self._span(members, [operand], ranks)
+        span = self._span([(move.source, move.destination) for move in request.moves], [operand], ranks)
         if span is None:
             return super().move(request, operand, ranks)
         place_of = self._peers.place_of
@@ -312,6 +310,11 @@ class HierarchicalFabric(DeviceFabric):
         assert dim is not None
         bounds = shard_bounds(whole.shape[dim], members, sizes)
         return [whole[(slice(None),) * dim + (slice(*bound),)] for bound in bounds]
+
+
+def groups_that_meet(request: Exchange) -> Sequence[Sequence[int]]:
+    """The ranks that exchange something with each other: groups, or pairs."""
+    return request.pairs if request.kind is CollectiveKind.COLLECTIVE_PERMUTE else request.groups
 
 
 def _once(ranks: Sequence[int], *, same: bool) -> Sequence[int]:

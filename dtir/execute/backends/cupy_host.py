@@ -61,7 +61,7 @@ class HostRuntime:
         self._addresses: list[int] = []
         self._buffers: dict[int, ReferenceType[Buffer]] = {}
         self._lock = threading.RLock()
-        self._streams = 0
+        self._all: list[HostStream] = []
         self._events = 0
 
     # -- what devices are ------------------------------------------------------------------------------------------------
@@ -81,8 +81,9 @@ class HostRuntime:
 
     def stream(self, device: int) -> HostStream:
         """A stream."""
-        self._streams += 1
-        return HostStream(self, device, f"stream {self._streams} of device {device}")
+        made = HostStream(self, device, f"stream {len(self._all) + 1} of device {device}")
+        self._all.append(made)
+        return made
 
     def event(self, device: int, *, timed: bool = False) -> HostEvent:
         """An event."""
@@ -287,12 +288,21 @@ class HostRuntime:
         """Note work instead of doing it."""
         self.refuse_in_capture("a capture")
         found = HostCapture(HostGraph(self))
+        before = len(self.log)
         with self.on(stream, arena):
             self._current.graph = found.graph
             try:
                 yield found
             finally:
                 self._current.graph = None
+        for other in self._ends(before):
+            if not stream.clock.knows(*other):
+                raise DeviceError("the capture ends while another stream that takes part in it has not been joined")
+
+    def _ends(self, first: int) -> list[tuple[int, int]]:
+        """How far every stream came since an entry of the log."""
+        names = {entry.stream for entry in self.log[first:]}
+        return [(one.clock.number, one.clock.seen[one.clock.number]) for one in self._all if one.clock.name in names]
 
 
 def _home(array: np.ndarray[Any, Any], buffers: Sequence[Buffer]) -> Buffer | None:

@@ -7,7 +7,7 @@ which of their ranks take part and what these hold, so that a rank that never co
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from dtir.execute.backends.cupy_runtime import Communicator, DeviceError, DeviceRuntime
@@ -44,16 +44,16 @@ class Peers:
         runtime: the devices.
         devices: those of the session, by place.
         place_of: the place of every rank.
-        patience_s: how long one waits for another.
+        patience_s: how long one waits for another; None: `PATIENCE_S`.
     """
 
     def __init__(
-        self, runtime: DeviceRuntime, devices: Sequence[int], place_of: Sequence[int], patience_s: float = PATIENCE_S
+        self, runtime: DeviceRuntime, devices: Sequence[int], place_of: Sequence[int], patience_s: float | None = None
     ) -> None:
         self.runtime = runtime
         self.devices = tuple(devices)
         self.place_of = tuple(place_of)
-        self._patience_s = patience_s
+        self._patience_s = PATIENCE_S if patience_s is None else patience_s
         self._communicators: dict[Places, Sequence[Communicator]] = {}
         self._meeting = threading.Condition()
         self._cards: dict[tuple[Places, int], dict[int, Card]] = {}
@@ -63,6 +63,18 @@ class Peers:
     def places(self, ranks: Sequence[int]) -> Places:
         """The devices of some ranks."""
         return tuple(sorted({self.place_of[rank] for rank in ranks}))
+
+    def together(self, groups: Iterable[Sequence[int]]) -> list[Places]:
+        """The devices that have to meet for groups of ranks: those that a group spans, and those that these share with others."""
+        parts: list[set[int]] = []
+        for group in groups:
+            joined = set(self.places(group))
+            apart = [part for part in parts if not part & joined]
+            for part in parts:
+                if part & joined:
+                    joined |= part
+            parts = [*apart, joined]
+        return sorted(tuple(sorted(part)) for part in parts)
 
     # -- communicators -------------------------------------------------------------------------------------------------
 

@@ -86,10 +86,10 @@ def probe_devices(
         Why not; where they can, the versions and the devices.
     """
     lacking: list[str] = []
-    found = driver()
+    there, found = installed(), driver()
     if not found.devices:
         lacking.append(found.reason)
-    if not installed():
+    if not there:
         lacking.append(f"the package cupy is not installed ({INSTALL})")
     if lacking:
         return Probe(False, "; ".join(lacking) + "; on a machine without a GPU use --backend numpy or mpi")

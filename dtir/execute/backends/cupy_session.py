@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from dtir.execute.backends.cupy_fabric import DeviceFabric
+from dtir.execute.backends.cupy_runtime import DeviceError
 from dtir.execute.dtypes import Array
 from dtir.execute.fabric import LocalFabric
-from dtir.execute.session import Observer, Options, Session
+from dtir.execute.session import ExecutionError, Observer, Options, Session
 from dtir.execute.steps import ExecPlan, ScopePlan, Step, StepKind
 from dtir.execute.values import Held, Pieces, Slab, is_shared, shared
 
@@ -20,7 +21,7 @@ _LACKING = (TypeError, NotImplementedError, AttributeError)
 class DeviceSession(Session):
     """A prepared plan on the ranks of one device.
 
-    A local step that the device's array module cannot do runs on the host, and is noted in `on_host`; its operands are
+    A step that the device's array module cannot do runs on the host, and is noted in `on_host`; its operands are
     then brought there and its results back.
 
     Args:
@@ -38,6 +39,8 @@ class DeviceSession(Session):
         self.on_host: dict[str, str] = {}
         self._host = Session(plan, LocalFabric(fabric.ranks), options)
         self._by_host: set[int] = set()
+        self._closed = ""
+        self._last: Step | None = None
 
     # -- values in and out ------------------------------------------------------------------------------------------------
 
@@ -80,20 +83,68 @@ class DeviceSession(Session):
 
     # -- steps ------------------------------------------------------------------------------------------------------------
 
+    def held(self) -> dict[int, Held]:
+        """The values that are there, by slot, where they are on the device."""
+        return dict(self._values)
+
+    def hold(self, values: Mapping[int, Held]) -> None:
+        """Make these the values that are there."""
+        self._values.clear()
+        self._values.update(values)
+
+    def close_for_steps(self, reason: str) -> None:
+        """From now on no step is executed: their memory belongs to somebody else."""
+        self._closed = reason
+
     def execute(self, step: Step) -> None:
-        """Run one step of the program's own list."""
-        with self.lane.computing():
-            super().execute(step)
+        """Run one step of the program's own list.
+
+        Raises:
+            DeviceError: the session was closed for steps.
+        """
+        if self._closed:
+            raise DeviceError(f"the session executes no steps any more: {self._closed}")
+        self._last = step
+        try:
+            with self.lane.computing():
+                super().execute(step)
+        except ExecutionError:
+            raise
+        except RuntimeError as error:  # what a device, its driver or NCCL raises
+            raise ExecutionError(str(error), step) from error
+
+    def sync(self) -> None:
+        """Wait until everything that was issued is done.
+
+        Raises:
+            ExecutionError: a device or a communicator says that something failed, in the last step or before it.
+        """
+        try:
+            super().sync()
+        except RuntimeError as error:
+            if self._last is None or isinstance(error, ExecutionError):
+                raise
+            raise ExecutionError(f"in this step or one before it: {error}", self._last) from error
+
+    def _operands(self, scope: ScopePlan, step: Step, values: Mapping[int, Held], ranks: Sequence[int]) -> list[Held]:
+        # The parts of some of the ranks may be a copy, made as local work.
+        given = [values[number] for number in step.inputs if number in values]
+        self.lane.need([held for held in given if held.ranks is not ranks and held.ranks != ranks])
+        return super()._operands(scope, step, values, ranks)
 
     def _run(self, scope: ScopePlan, step: Step, operands: Sequence[Held], ranks: tuple[int, ...]) -> tuple[Held, ...]:
-        if step.kind in (StepKind.EXCHANGE, StepKind.MOVE):
+        communicates = step.kind in (StepKind.EXCHANGE, StepKind.MOVE)
+        if not communicates:
+            self.lane.need(operands)
+        if step.kind is StepKind.LOCAL and self._options.skip_local:
             return super()._run(scope, step, operands, ranks)
-        self.lane.need(operands)
-        if step.kind is not StepKind.LOCAL or self._options.skip_local:
+        if step.kind is not StepKind.LOCAL and not (communicates and self._all_here):
             return super()._run(scope, step, operands, ranks)
         if step.index not in self._by_host:
             try:
                 return super()._run(scope, step, operands, ranks)
+            except ExecutionError:
+                raise
             except _LACKING as error:
                 self._by_host.add(step.index)
                 self.on_host[step.name] = str(error) or type(error).__name__
@@ -102,6 +153,7 @@ class DeviceSession(Session):
     def _run_on_host(
         self, scope: ScopePlan, step: Step, operands: Sequence[Held], ranks: tuple[int, ...]
     ) -> tuple[Held, ...]:
+        self.lane.need(operands)
         given = [self._to_host(held) for held in operands]
         return tuple(self._to_device(held) for held in self._host._run(scope, step, given, ranks))
 

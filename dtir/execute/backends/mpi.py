@@ -15,6 +15,7 @@ from dtir.execute.launch import LaunchError, find_launcher, launched, processors
 from dtir.execute.session import Observer, Options, Session
 from dtir.execute.steps import ExecPlan
 from dtir.execute.watchdog import Unwatched, Watch
+from dtir.schema.diagnostics import Diagnostic
 
 FEWEST = 8
 """Ranks that get a process each even on a machine with fewer processors."""
@@ -67,6 +68,11 @@ class MpiBackend:
         if processes is None:
             processes = min(plan.ranks, max(FEWEST, processors()))
         return spread(self.name, plan.ranks, processes)
+
+    def obstacles(self, plan: ExecPlan, binding: Binding) -> list[Diagnostic]:
+        """Nothing that is not known without it."""
+        del plan, binding
+        return []
 
     def prepare(self, plan: ExecPlan, binding: Binding, options: Options, observer: Observer | None = None) -> Session:
         """A session for the ranks of this process; all processes of the run do this together.

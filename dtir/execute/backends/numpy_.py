@@ -9,6 +9,7 @@ from dtir.execute.binding import Binding, BindingError, require_fit, spread
 from dtir.execute.fabric import LocalFabric
 from dtir.execute.session import Observer, Options, Session
 from dtir.execute.steps import ExecPlan
+from dtir.schema.diagnostics import Diagnostic
 
 
 class NumpyBackend:
@@ -29,6 +30,11 @@ class NumpyBackend:
         binding = spread(self.name, plan.ranks, processes or 1)
         self._require_one(binding)
         return binding
+
+    def obstacles(self, plan: ExecPlan, binding: Binding) -> list[Diagnostic]:
+        """Nothing that is not known without it."""
+        del plan, binding
+        return []
 
     def prepare(self, plan: ExecPlan, binding: Binding, options: Options, observer: Observer | None = None) -> Session:
         """A session that holds all ranks.
