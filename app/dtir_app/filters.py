@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dtir_app.kinds import FAMILY_OF_KIND, KINDS, Family
-from dtir_app.query import Query, parse, task_mask
+from dtir_app.query import parse, task_mask
 from dtir_app.store import SEVERITIES, Store
 
 Mask = npt.NDArray[np.bool_]
@@ -73,12 +73,8 @@ def filter_mask(store: Store, filters: Filters) -> Mask:
         with np.errstate(invalid="ignore"):
             mask &= tasks.message_bytes >= filters.min_bytes
     if filters.text:
-        mask &= task_mask(store, _parsed(filters.text))
+        mask &= task_mask(store, parse(filters.text, store.mesh.axis_names))
     return mask
-
-
-def _parsed(text: str) -> Query:
-    return parse(text)
 
 
 def family_counts(store: Store) -> dict[Family, int]:

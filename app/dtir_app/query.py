@@ -1,30 +1,24 @@
-"""The search language: free words and ``key:value`` conditions, all of which must hold.
-
-``kind:all_reduce axis:tp bytes>64MiB attention`` finds the all-reduces over tp that send more than 64 MiB and whose name, operation,
-source or path says "attention". Quotes keep blanks together. Commas are "or": ``kind:all_gather,reduce_scatter``.
-
->>> parse("kind:all_reduce bytes>=1KiB softmax").words
-('softmax',)
-"""
+"""What a search finds: the tasks that fulfil it, as a mask. The language is that of `dtir_app.query_text`."""
 
 from __future__ import annotations
 
 import operator
-import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from typing import assert_never
 
 import numpy as np
 import numpy.typing as npt
 
-from dtir_app.kinds import FAMILY_LABELS, KINDS
+from dtir_app.implicit import implicit_mask
+from dtir_app.layouts import axis_states
+from dtir_app.query_text import KEYS, KIND_NAMES, Condition, Query, Step, Term, Word, parse
 from dtir_app.store import SEVERITIES, Store
 from dtir_app.text import parse_bytes
 
+__all__ = ["KEYS", "Query", "haystacks", "kinds_named", "parse", "task_mask"]
+
 Mask = npt.NDArray[np.bool_]
 
-_TOKEN = re.compile(r'[^\s"]*"[^"]*"?|\S+')
-_CONDITION = re.compile(r"([a-z]+)(>=|<=|[:=<>])(.*)", re.IGNORECASE)
 _COMPARE: dict[str, Callable[[object, object], object]] = {
     ">": operator.gt,
     ">=": operator.ge,
@@ -33,83 +27,6 @@ _COMPARE: dict[str, Callable[[object, object], object]] = {
     ":": operator.eq,
     "=": operator.eq,
 }
-KEYS = {
-    "kind": "kind of task: all_reduce, all_gather, local_compute, … or a family: collective",
-    "axis": "a mesh axis that a collective's groups span",
-    "bytes": "message size: bytes>64MiB",
-    "runs": "executions: runs>1",
-    "rank": "a rank that takes part: rank:3",
-    "severity": "worst finding: error, warning, info",
-    "op": "operation: op:dot",
-    "dtype": "element type of an input or output",
-    "in": "name of a region or scope",
-}
-"""What may stand before ``:``, and what it means."""
-
-
-@dataclass(frozen=True, slots=True)
-class Condition:
-    """One ``key:value`` of a query."""
-
-    key: str
-    compare: str
-    value: str
-
-
-@dataclass(frozen=True, slots=True)
-class Query:
-    """A parsed query.
-
-    Args:
-        words: free words in lower case.
-        conditions: what must hold besides.
-        problem: what is wrong with the text; empty when nothing is.
-    """
-
-    words: tuple[str, ...] = ()
-    conditions: tuple[Condition, ...] = ()
-    problem: str = ""
-
-    @property
-    def empty(self) -> bool:
-        return not self.words and not self.conditions
-
-
-def parse(text: str) -> Query:
-    """Read a query; an unknown key or a bad number is said in `problem` and finds nothing."""
-    words: list[str] = []
-    conditions: list[Condition] = []
-    problem = ""
-    for token in _TOKEN.findall(text):
-        match = _CONDITION.fullmatch(token)
-        if not match or (token.startswith('"')):
-            words.append(token.strip('"').lower())
-            continue
-        key, compare, value = match.group(1).lower(), match.group(2), match.group(3).strip('"').lower()
-        if key not in KEYS:
-            if compare == ":" and not problem:
-                problem = f"unknown key {key!r}; known: {', '.join(KEYS)}"
-            elif compare != ":":
-                words.append(token.lower())
-            continue
-        if not value:
-            problem = problem or f"{key}{compare} needs a value"
-            continue
-        problem = problem or _problem_of(key, compare, value)
-        conditions.append(Condition(key, compare, value))
-    return Query(tuple(word for word in words if word), tuple(conditions), problem)
-
-
-def _problem_of(key: str, compare: str, value: str) -> str:
-    if key == "bytes" and parse_bytes(value) is None:
-        return f"{value!r} is no size; write 64KiB, 1.5MiB"
-    if key in ("runs", "rank") and not value.isdecimal():
-        return f"{value!r} is no whole number"
-    if key not in ("bytes", "runs") and compare not in (":", "="):
-        return f"{key} takes ':', not {compare!r}"
-    if key == "severity" and any(part not in SEVERITIES for part in value.split(",")):
-        return f"severity is one of {', '.join(SEVERITIES)}"
-    return ""
 
 
 def haystacks(store: Store) -> tuple[str, ...]:
@@ -128,30 +45,79 @@ def haystacks(store: Store) -> tuple[str, ...]:
 
 
 def task_mask(store: Store, query: Query) -> Mask:
-    """Which tasks a query finds; none where the query has a problem, all where it is empty."""
+    """Which tasks a search finds; none where it has a problem, all where it is empty. Of a path, all tasks that its terms name."""
     if query.problem:
         return np.zeros(len(store.tasks), dtype=bool)
+    if not query.steps:
+        return np.ones(len(store.tasks), dtype=bool)
+    masks = [step_mask(store, step) for step in query.steps]
+    if len(masks) == 1:
+        return masks[0]
+    links = [step.far for step in query.steps[1:]]
+    for at, far in enumerate(links):
+        masks[at + 1] &= _moved(store, masks[at], far, onwards=True)
+    for at in range(len(links) - 1, -1, -1):
+        masks[at] &= _moved(store, masks[at + 1], links[at], onwards=False)
+    named = [mask for mask, step in zip(masks, query.steps, strict=True) if step.terms]
+    return np.logical_or.reduce(named or masks)
+
+
+def step_mask(store: Store, step: Step) -> Mask:
+    """Which tasks fulfil all terms of a step."""
     mask = np.ones(len(store.tasks), dtype=bool)
-    for condition in query.conditions:
-        mask &= _condition_mask(store, condition)
-    if query.words:
+    words = [term for term in step.terms if isinstance(term, Word)]
+    for term in step.terms:
+        if isinstance(term, Condition):
+            mask &= term_mask(store, term)
+    if words:
         texts = haystacks(store)
+        wanted = [(word.text, not word.negated) for word in words]
         for index in np.flatnonzero(mask).tolist():
             text = texts[index]
-            if not all(word in text for word in query.words):
+            if not all((word in text) is expected for word, expected in wanted):
                 mask[index] = False
     return mask
+
+
+def term_mask(store: Store, term: Term) -> Mask:
+    """Which tasks fulfil one term."""
+    match term:
+        case Word():
+            found = np.fromiter((term.text in text for text in haystacks(store)), dtype=bool, count=len(store.tasks))
+        case Condition():
+            found = _condition_mask(store, term)
+        case _:
+            assert_never(term)
+    return ~found if term.negated else found
+
+
+def _moved(store: Store, mask: Mask, far: bool, *, onwards: bool) -> Mask:
+    """The tasks one edge further on, or any number of edges, from those of a mask; or back."""
+    source, destination = store.edges.source, store.edges.destination
+    tail, head = (source, destination) if onwards else (destination, source)
+    made = np.zeros(len(mask), dtype=bool)
+    if not far:
+        made[head[mask[tail]]] = True
+        return made
+    # Edges are sorted by their destination within a scope, so one pass nearly always does; another finds nothing new and ends it.
+    reached = mask.tolist()
+    found = made.tolist()
+    pairs = list(zip(tail.tolist(), head.tolist(), strict=True))
+    if not onwards:
+        pairs.sort(key=lambda pair: -pair[0])
+    changed = True
+    while changed:
+        changed = False
+        for before, after in pairs:
+            if (reached[before] or found[before]) and not found[after]:
+                found[after] = changed = True
+    return np.array(found, dtype=bool)
 
 
 def kinds_named(name: str) -> tuple[int, ...]:
     """The kinds that a name means: a kind, its code, its label, or a family."""
     plain = name.replace("-", "_").replace(" ", "_").lower()
-    return tuple(
-        position
-        for position, kind in enumerate(KINDS)
-        if plain
-        in (kind.name, kind.code.lower(), kind.label.replace("-", "_"), FAMILY_LABELS[kind.family].replace(" ", "_"))
-    )
+    return tuple(position for position, names in enumerate(KIND_NAMES) if plain in names)
 
 
 def _condition_mask(store: Store, condition: Condition) -> Mask:
@@ -159,8 +125,7 @@ def _condition_mask(store: Store, condition: Condition) -> Mask:
     parts = [part for part in condition.value.split(",") if part]
     match condition.key:
         case "kind":
-            wanted = [kind for part in parts for kind in kinds_named(part)]
-            return np.isin(tasks.kind, wanted)
+            return np.isin(tasks.kind, [kind for part in parts for kind in kinds_named(part)])
         case "axis":
             names = [axis.name.lower() for axis in store.mesh.axes]
             bits = sum(1 << position for position, name in enumerate(names) if name in parts and position < 62)
@@ -170,37 +135,111 @@ def _condition_mask(store: Store, condition: Condition) -> Mask:
             with np.errstate(invalid="ignore"):
                 return np.asarray(_COMPARE[condition.compare](tasks.message_bytes, limit), dtype=bool)
         case "runs":
-            with np.errstate(invalid="ignore"):
-                return np.asarray(_COMPARE[condition.compare](tasks.executions, int(condition.value)), dtype=bool)
+            return _numbers(tasks.executions, condition.compare, parts)
+        case "stage" | "microbatch":
+            return _numbers(_slot_numbers(store, condition.key), condition.compare, parts)
+        case "implicit":
+            wanted = {part == "yes" for part in parts}
+            implicit, known = implicit_mask(store)
+            return known & (implicit if wanted == {True} else ~implicit if wanted == {False} else True)
         case "severity":
             return np.isin(tasks.worst, [SEVERITIES.index(part) for part in parts])
         case "rank":
-            rank = int(condition.value)
-            return np.fromiter((rank in record.ranks for record in store.task_records), dtype=bool)
+            return _rank_mask(store, [int(part) for part in parts])
         case "op":
-            return np.fromiter((any(part in name.lower() for part in parts) for name in tasks.operation), dtype=bool)
+            return _any_text(tasks.operation, parts)
+        case "source":
+            return _any_text(tasks.source, parts)
+        case "state":
+            return _value_mask(store, frozenset(_values_in_state(store, parts)))
         case "dtype":
-            return _dtype_mask(store, parts)
+            wanted_types = frozenset(at for at, dtype in enumerate(store.values.dtype) if dtype.lower() in parts)
+            return _value_mask(store, wanted_types)
         case "in":
             names_by_scope = [scope.name.lower() for scope in store.scopes]
+            known_paths: dict[tuple[str, ...], bool] = {}
+            for path in set(tasks.path):
+                known_paths[path] = any(part in item.lower() for item in path for part in parts)
+            scopes = [any(part in name for part in parts) for name in names_by_scope]
             return np.fromiter(
                 (
-                    any(part in names_by_scope[scope] or any(part in item.lower() for item in path) for part in parts)
+                    scopes[scope] or known_paths[path]
                     for scope, path in zip(tasks.scope.tolist(), tasks.path, strict=True)
                 ),
                 dtype=bool,
+                count=len(tasks),
             )
         case _:
             raise ValueError(f"condition.key={condition.key!r} (str) is not one of {', '.join(KEYS)}")
 
 
-def _dtype_mask(store: Store, dtypes: list[str]) -> Mask:
+def _any_text(texts: Iterable[str], parts: list[str]) -> Mask:
+    known: dict[str, bool] = {}
+    made: list[bool] = []
+    for text in texts:
+        if text not in known:
+            known[text] = any(part in text.lower() for part in parts)
+        made.append(known[text])
+    return np.array(made, dtype=bool)
+
+
+def _numbers(column: npt.NDArray[np.float64], compare: str, parts: list[str]) -> Mask:
+    with np.errstate(invalid="ignore"):
+        if compare in (":", "="):
+            return np.isin(column, [float(part) for part in parts])
+        return np.asarray(_COMPARE[compare](column, float(parts[0])), dtype=bool)
+
+
+def _slot_numbers(store: Store, which: str) -> npt.NDArray[np.float64]:
+    """Stage or microbatch of every task, NaN where it has none."""
+
+    def make() -> npt.NDArray[np.float64]:
+        return np.array(
+            [
+                float("nan") if record.pipeline is None else float(getattr(record.pipeline, which))
+                for record in store.task_records
+            ]
+        )
+
+    return store.memo.made(("slot", which), make)
+
+
+def _rank_mask(store: Store, ranks: list[int]) -> Mask:
+    known: dict[int, bool] = {}
+    made: list[bool] = []
+    for record in store.task_records:
+        # Rank sets are shared between tasks; the record keeps each alive, so its identity names it.
+        identity = id(record.ranks)
+        if identity not in known:
+            known[identity] = any(rank in record.ranks for rank in ranks)
+        made.append(known[identity])
+    return np.array(made, dtype=bool)
+
+
+def _values_in_state(store: Store, parts: list[str]) -> Iterable[int]:
+    """The values of which some axis, or the named one, is in one of the states."""
+    wanted = [part.replace("_", " ").replace("-", " ").partition("@")[::2] for part in parts]
+    sizes = {axis.name: axis.size for axis in store.mesh.axes}
+    known: dict[int, bool] = {}
+    for at, record in enumerate(store.value_records):
+        identity = id(record.sharding)
+        if identity not in known:
+            states = axis_states(record.sharding, store.mesh)
+            known[identity] = any(
+                state.startswith(name) and (axis.lower() == which if which else sizes[axis] > 1 or name != "replicated")
+                for name, which in wanted
+                for axis, state in states.items()
+            )
+        if known[identity]:
+            yield at
+
+
+def _value_mask(store: Store, wanted: frozenset[int]) -> Mask:
+    """The tasks that read or make one of some values."""
     mask = np.zeros(len(store.tasks), dtype=bool)
+    if not wanted:
+        return mask
     for index, record in enumerate(store.task_records):
         scope = int(store.tasks.scope[index])
-        for name in (*record.inputs, *record.outputs):
-            value = store.value_at(scope, name.value)
-            if value >= 0 and store.values.dtype[value].lower() in dtypes:
-                mask[index] = True
-                break
+        mask[index] = any(store.value_at(scope, name.value) in wanted for name in (*record.inputs, *record.outputs))
     return mask

@@ -14,6 +14,7 @@ from dtir_app.frames import bars
 from dtir_app.frames.graph import GraphFrame, graph_frame, placed_of
 from dtir_app.frames.graphbar import graph_bar
 from dtir_app.frames.highlight import highlight
+from dtir_app.frames.hits import search_hits
 from dtir_app.frames.inspector import inspect
 from dtir_app.frames.mesh import groups_text, mesh_frame
 from dtir_app.frames.outline import outline_rows
@@ -44,7 +45,7 @@ class Shown:
 
     scene: Scene | None = None
     frame: GraphFrame | None = None
-    key: object = None
+    key: tuple[object, ...] | None = None
 
 
 class Painter:
@@ -67,8 +68,11 @@ class Painter:
     # -- elements ------------------------------------------------------------------------------------------------------
 
     def draw_topbar(self) -> None:
-        state = self._state
-        self._parts.topbar.show(bars.topbar(state.opened, state.query, state.dark))
+        state, store = self._state, self._state.store
+        at = self.graph.scene
+        here = at if at is not None and self.graph.key is not None and self.graph.key[0] == id(store) else None
+        hits = search_hits(store, state.query, here, state.selection) if store is not None else None
+        self._parts.topbar.show(bars.topbar(state.opened, state.dark, hits))
 
     def draw_tabs(self) -> None:
         state = self._state
@@ -305,7 +309,7 @@ Draw = Callable[[Painter], None]
 ALWAYS: Mapping[str, tuple[frozenset[str], Draw]] = {
     "notice": (frozenset({"notice"}), Painter.draw_notice),
     "tabs": (frozenset({"view", "gallery", "busy"}), Painter.draw_tabs),
-    "topbar": (frozenset({"opened", "query", "dark"}), Painter.draw_topbar),
+    "topbar": (frozenset({"opened", "query", "dark", "selection", "place", "folded"}), Painter.draw_topbar),
     "gallery": (frozenset({"opened", "program_key", "gallery", "busy"}), Painter.draw_gallery),
     "rail": (frozenset({"opened", "outline", "selection", "filters"}), Painter.draw_rail),
     "inspector": (frozenset({"opened", "selection", "view"}), Painter.draw_inspector),

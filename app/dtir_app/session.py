@@ -21,7 +21,7 @@ from dtir_app.components import Message
 from dtir_app.frames.communication import sentence
 from dtir_app.library import Library
 from dtir_app.locked import Pen
-from dtir_app.query import KEYS
+from dtir_app.query_text import KEYS, SIGNS_HELP
 from dtir_app.refresh import ALWAYS, VIEWS, WATCHED, Painter
 from dtir_app.selection import Selection, selection_text
 from dtir_app.shell import Parts, make_page, make_parts
@@ -156,7 +156,7 @@ class Session:
         """The page is drawn: tell it what it needs to know, and take its theme where a cookie did not say it."""
         self._ready = True
         self._parts.bridge.send(
-            "help", keys=[list(item) for item in KEYS_HELP], grammar=[list(item) for item in KEYS.items()]
+            "help", keys=[list(item) for item in KEYS_HELP], grammar=[list(item) for item in (*KEYS.items(), *SIGNS_HELP)]
         )
         if bool(message.get("dark")) != self.state.dark:
             self.state.dark = bool(message.get("dark"))

@@ -272,7 +272,7 @@ def test_search_lists_hits_and_keeps_them(page: Page) -> None:
     page.send("keep", text="kind:all_gather")
     assert page.state.filters.text == "kind:all_gather"
     page.send("search", text="colour:red")
-    assert "unknown key 'colour'" in page.shown("topbar")["hits"]["problem"]
+    assert "there is no key 'colour'" in page.shown("topbar")["hits"]["problem"]
     page.send("search", text="")
     assert page.shown("topbar")["hits"] is None
 

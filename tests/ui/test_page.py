@@ -112,10 +112,28 @@ def test_keys_are_off_while_typing(page: Page, server: Server) -> None:
     assert page.evaluate("document.documentElement.dataset.view") == "overview"
 
 
+def test_hits_are_stepped_through_and_paths_are_found(page: Page, server: Server) -> None:
+    open_program(page, server(), "transformer_train", "graph")
+    page.keyboard.press("/")
+    page.get_by_test_id("search").fill("op:dot > kind:all_reduce")
+    expect(page.get_by_test_id("search-count")).to_contain_text("hits")
+    expect(page.get_by_test_id("search-hidden")).to_contain_text("in folded instances")
+    page.get_by_test_id("search-next").click()
+    first = page.get_by_test_id("inspector-title")
+    expect(page.get_by_test_id("search-position")).to_contain_text("1 of ")
+    title = first.inner_text()
+    page.get_by_test_id("search").blur()
+    page.keyboard.press("n")
+    expect(first).not_to_have_text(title)
+    page.keyboard.press("N")
+    expect(first).to_have_text(title)
+
+
 def test_search_says_what_it_does_not_understand(page: Page, server: Server) -> None:
     open_program(page, server(), "faults")
     page.get_by_test_id("search").fill("colour:red")
-    expect(page.get_by_test_id("search-problem")).to_contain_text("unknown key 'colour'")
+    expect(page.get_by_test_id("search-problem")).to_contain_text("there is no key 'colour'")
+    expect(page.get_by_test_id("search-wrong")).to_have_text("colour")
     page.get_by_test_id("search").fill("axis:tp")
     expect(page.get_by_test_id("search-hit")).to_have_count(2)
     page.get_by_test_id("search-keep").click()

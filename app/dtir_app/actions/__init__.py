@@ -48,6 +48,7 @@ HANDLERS: dict[str, Action] = {
     "fit": graphing.fit,
     "focus": graphing.focus,
     "search": listing.search,
+    "hit-step": selecting.hit_step,
     "keep": listing.keep,
     "filter": listing.toggle_filter,
     "filter-clear": listing.filter_clear,

@@ -50,6 +50,8 @@ KEYS: dict[str, Callable[[Context], None]] = {
     ".": lambda context: graphing.step_instance(context, 1),
     "r": lambda context: graphing.toggle_repeats(context),
     "p": lambda context: graphing.pin(context),
+    "n": lambda context: selecting.next_hit(context, 1),
+    "N": lambda context: selecting.next_hit(context, -1),
     "u": lambda context: copy_link(context, {}),
     "Escape": lambda context: selecting.clear(context, {}),
 }
@@ -59,6 +61,7 @@ KEYS_HELP = (
     (" ".join(str(number) for number in range(1, len(VIEWS) + 1)), ", ".join(VIEWS)),
     ("] [", "next, previous finding"),
     ("c C", "next, previous communication"),
+    ("n N", "next, previous hit of the search"),
     ("← →", "to what the task waits for, to what waits for it"),
     ("↑ ↓", "within the level"),
     ("e x", "open the block, step out"),

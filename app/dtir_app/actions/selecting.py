@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from dtir_app.actions.context import Context, Message, whole
+from dtir_app.frames.hits import found_mask
 from dtir_app.frames.tables import page_of, sorted_rows
 from dtir_app.kinds import COMMUNICATION
 from dtir_app.selection import NOTHING, find_selection, of_task, of_value, task_of
@@ -71,6 +74,27 @@ def next_finding(context: Context, step: int) -> None:
     order = sorted(range(len(store.findings)), key=lambda row: (SEVERITIES.index(store.findings[row].severity), row))
     at = order.index(state.finding) + step if state.finding in order else 0 if step > 0 else -1
     finding(context, {"row": order[at % len(order)]})
+
+
+def next_hit(context: Context, step: int) -> None:
+    """The next or previous hit of the search; of the search that is kept as a filter where the box is empty."""
+    state, store = context.state, context.store
+    text = state.query.strip() or state.filters.text
+    if not text:
+        state.notice = Notice("info", "Nothing was searched for: press / to search.")
+        return
+    hits = np.flatnonzero(found_mask(store, text))
+    if not len(hits):
+        state.notice = Notice("info", f"Nothing matches {text}.")
+        return
+    now = task_of(store, state.selection)
+    place = int(np.searchsorted(hits, now, side="right" if step > 0 else "left")) + (0 if step > 0 else -1)
+    context.select(of_task(int(hits[place % len(hits)])))
+
+
+def hit_step(context: Context, message: Message) -> None:
+    """The next or previous hit."""
+    next_hit(context, 1 if whole(message.get("step")) >= 0 else -1)
 
 
 def next_communication(context: Context, step: int) -> None:

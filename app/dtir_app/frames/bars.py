@@ -15,12 +15,10 @@ from dtir_app.frames.rows import task_link
 from dtir_app.frames.table_columns import TABLE_LABELS, TABLES
 from dtir_app.frames.tables import base_rows
 from dtir_app.kinds import KIND_INDEX, KINDS
-from dtir_app.query import parse, task_mask
-from dtir_app.selection import Selection, of_task, selection_text, task_of
+from dtir_app.selection import Selection, task_of
 from dtir_app.store import SEVERITIES, Opened, Store
 from dtir_app.text import bytes_text, count_text, plural
 
-HITS = 60
 VIEW_TABS = (
     {"name": "overview", "label": "Overview", "help": "what is in the program, what is wrong, what costs most"},
     {"name": "graph", "label": "Graph", "help": "tasks and what they wait for"},
@@ -29,7 +27,7 @@ VIEW_TABS = (
 )
 
 
-def topbar(opened: Opened | None, query: str, dark: bool) -> dict[str, object]:
+def topbar(opened: Opened | None, dark: bool, hits: Mapping[str, object] | None) -> dict[str, object]:
     """The bar at the top; without a program its name says so."""
     if opened is None or opened.store is None:
         return {"name": opened.label if opened else "", "digest": opened.digest if opened else "", "dark": dark}
@@ -46,38 +44,7 @@ def topbar(opened: Opened | None, query: str, dark: bool) -> dict[str, object]:
         "findings": found,
         "clean": not found,
         "dark": dark,
-        "hits": search_hits(store, query),
-    }
-
-
-def search_hits(store: Store, text: str) -> dict[str, object] | None:
-    """The hits of a search: the first ones, and how many there are."""
-    if not text.strip():
-        return None
-    query = parse(text)
-    hits = np.flatnonzero(task_mask(store, query)).tolist() if not query.empty else []
-    items: list[dict[str, object]] = []
-    for index in hits[:HITS]:
-        kind = KINDS[store.tasks.kind[index]]
-        scope = int(store.tasks.scope[index])
-        size = float(store.tasks.message_bytes[index])
-        note = bytes_text(size) if not math.isnan(size) else store.scopes[scope].name if scope else ""
-        items.append(
-            {
-                "key": selection_text(store, of_task(index)),
-                "name": store.tasks.name[index],
-                "code": kind.code,
-                "family": int(kind.family),
-                "note": note,
-            }
-        )
-    shown = f", first {HITS} listed" if len(hits) > HITS else ""
-    return {
-        "text": text,
-        "problem": query.problem,
-        "total": len(hits),
-        "count": f"{plural(len(hits), 'hit')}{shown}",
-        "items": items,
+        "hits": hits,
     }
 
 

@@ -8,6 +8,7 @@ import numpy.typing as npt
 from dtir_app.filters import Filters
 from dtir_app.frames.folded_text import family_line
 from dtir_app.frames.graph import GraphFrame
+from dtir_app.frames.hits import hidden_text
 from dtir_app.items import Instances, Scene
 from dtir_app.kinds import FAMILY_LABELS, KINDS, Family
 from dtir_app.scenes import Place, crumbs, entered_place
@@ -66,15 +67,8 @@ def _filtered(store: Store, at: Scene, mask: npt.NDArray[np.bool_]) -> str:
     """How many tasks the filters keep, and how many of them folding hides here."""
     kept = int(mask.sum())
     text = f"{count_text(kept)} of {plural(len(mask), 'task')} match the filters, others faded"
-    hidden = int(np.count_nonzero(mask[at.tasks] & ~at.shown))
-    inside = int(np.count_nonzero(mask[at.tasks] & at.shown & (at.folded.size[at.folded.item] > 1)))
-    elsewhere = kept - int(np.count_nonzero(mask[at.tasks]))
-    more = [
-        f"{count_text(hidden)} of them in folded instances" if hidden else "",
-        f"{count_text(inside)} in blocks" if inside else "",
-        f"{count_text(elsewhere)} in other regions" if elsewhere else "",
-    ]
-    return ", ".join([text, *(item for item in more if item)])
+    hidden = hidden_text(mask, at)
+    return f"{text}; of these {hidden}" if hidden else text
 
 
 def why(at: Scene, frame: GraphFrame) -> list[str]:

@@ -42,10 +42,16 @@ export function render({model, el}) {
     if (!found || !found.text) { close(); return; }
     hits.hidden = false;
     input.setAttribute('aria-expanded', 'true');
-    if (found.problem) { hits.append(h('div', {class: 'hits-problem', role: 'alert', 'data-testid': 'search-problem'}, found.problem)); return; }
+    if (found.problem) {
+      hits.append(h('div', {class: 'hits-problem', role: 'alert', 'data-testid': 'search-problem'}, found.problem,
+        h('div', {class: 'mono hits-text'}, found.text.slice(0, found.start), h('mark', {'data-testid': 'search-wrong'}, found.text.slice(found.start, found.stop) || ' '), found.text.slice(found.stop))));
+      return;
+    }
     hits.append(h('div', {class: 'hits-head'},
-      h('span', {'data-testid': 'search-count'}, found.count),
+      h('span', {'data-testid': 'search-count'}, found.count), found.position ? h('span', {class: 'muted', 'data-testid': 'search-position'}, found.position) : null,
+      found.total ? [button('Previous hit (N)', () => send('hit-step', {step: -1}), {class: 'icon-button tiny', 'data-testid': 'search-previous'}, icon('left')), button('Next hit (n)', () => send('hit-step', {step: 1}), {class: 'icon-button tiny', 'data-testid': 'search-next'}, icon('right'))] : null,
       found.total ? button('keep only hits', () => { send('keep', {text: found.text}); close(); }, {class: 'link', 'data-testid': 'search-keep'}) : null));
+    if (found.hidden) hits.append(h('div', {class: 'muted hits-hidden', 'data-testid': 'search-hidden'}, `Not drawn one by one in the graph: ${found.hidden}.`));
     hits.append(h('div', {role: 'listbox', 'aria-label': 'Hits', class: 'hits-list'}, found.items.map((hit, at) =>
       h('div', {role: 'option', class: 'hit', 'aria-selected': 'false', 'data-testid': 'search-hit', onclick: () => choose(at)},
         badge(hit.code, hit.family), h('span', {class: 'mono grow'}, hit.name), h('span', {class: 'muted'}, hit.note)))));
@@ -54,7 +60,7 @@ export function render({model, el}) {
   const left = h('div', {class: 'topbar-left'}), right = h('div', {class: 'topbar-right'});
   root.append(left, h('div', {class: 'search-box'}, icon('search'), input, h('kbd', {}, '/'), hits), right);
   live(model, (fresh) => {
-    const had = JSON.stringify(data.hits);
+    const had = data.hits?.text, open = !hits.hidden;
     data = fresh;
     put(left, 
       h('button', {type: 'button', class: 'program', onclick: () => send('gallery'), 'data-testid': 'program-menu', title: 'Open another program'},
@@ -74,7 +80,7 @@ export function render({model, el}) {
       button('Copy a link to this view', () => send('copy-link'), {class: 'icon-button', 'data-testid': 'copy-link'}, icon('link')),
       button(data.dark ? 'Light theme' : 'Dark theme', () => send('theme', {dark: !data.dark}), {class: 'icon-button', 'data-testid': 'theme'}, icon(data.dark ? 'sun' : 'moon')),
       button('Help and keys (?)', () => document.dispatchEvent(new CustomEvent('dtir-help')), {class: 'icon-button', 'data-testid': 'help'}, icon('question')));
-    if (had !== JSON.stringify(data.hits)) show_hits();
+    if (had !== data.hits?.text || open) show_hits();
   });
   return element(root, el);
 }
