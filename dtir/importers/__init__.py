@@ -74,6 +74,18 @@ def _group_table_loader() -> Loader:
     return load_group_table
 
 
+def _sharding_table_loader() -> Loader:
+    from dtir.importers.sharding_table import read_sharding_table
+
+    return read_sharding_table
+
+
+def _comm_debug_loader() -> Loader:
+    from dtir.importers.comm_debug import read_comm_debug
+
+    return read_comm_debug
+
+
 LOADERS: dict[str, Callable[[], Loader]] = {
     "dtir": _snapshot_loader,
     "upstream": _snapshot_loader,
@@ -82,10 +94,12 @@ LOADERS: dict[str, Callable[[], Loader]] = {
     "yaml": _yaml_loader,
     "chakra": _trace_loader("chakra"),
     "chakra-json": _trace_loader("chakra-json"),
+    "comm-debug": _comm_debug_loader,
     "comm-group": _group_table_loader,
     "flight-recorder": _trace_loader("flight-recorder"),
     "kineto": _trace_loader("kineto"),
     "pytorch-et": _trace_loader("pytorch-et"),
+    "sharding-table": _sharding_table_loader,
 }
 """Format name to what loads its reader; readers are imported when the first input of their format comes."""
 

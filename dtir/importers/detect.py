@@ -159,6 +159,11 @@ def _group_table(sample: Sample) -> bool:
     return _GROUP_TABLE.match(sample.text) is not None and all(key.isdecimal() for key in sample.keys)
 
 
+def _sharding_table(sample: Sample) -> bool:
+    named = '"partition_spec"' in sample.text and '"shape"' in sample.text
+    return bool(sample.keys) and (named or ('"PartitionSpec"' in sample.text and '"logic_axes"' in sample.text))
+
+
 FORMATS: tuple[Format, ...] = (
     Format("mlir-bytecode", "MLIR bytecode", _begins(b"ML\xefR"), binary=True),
     Format("zip", "a zip archive (an .npz file is one)", _begins(b"PK\x03\x04", b"PK\x05\x06"), binary=True),
@@ -196,6 +201,8 @@ FORMATS: tuple[Format, ...] = (
     Format("pytorch-et", "a PyTorch execution trace", _keys("schema", "nodes")),
     Format("chakra-json", "a Chakra execution trace in JSON", _keys("workload_graph")),
     Format("comm-group", "a table of process groups of Chakra traces", _group_table),
+    Format("comm-debug", "a CommDebugMode tree of PyTorch", _keys("fqn", "module_type", "children")),
+    Format("sharding-table", "a sharding table of MaxText", _sharding_table),
     Format("mlipspec", "an MLIPSpec", _keys("core", "version")),
     Format("hlo", "an HLO module", _hlo),
     Format("stablehlo", "an MLIR module (StableHLO or Shardy)", _mlir),
