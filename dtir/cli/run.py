@@ -100,6 +100,13 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         default="native",
         help="collectives as the library does them, or in rank order, bit by bit reproducible (default: native)",
     )
+    parser.add_argument(
+        "--op-module",
+        action="append",
+        default=[],
+        metavar="M",
+        help="a Python module (or X.py) with operators of your own, a tuple OPS of (dialect, OpDef); may be repeated",
+    )
     parser.add_argument("--skip-local", action="store_true", help="run communication only")
     parser.add_argument(
         "--memory-limit", type=_positive, metavar="BYTES", help="memory that may be used (default: what is free)"
@@ -118,6 +125,7 @@ def _run(options: argparse.Namespace, console: Console) -> int:
         raise failure(
             "cli.usage", "--timeout and --stall-after are for runs in several processes", hint="add --backend mpi"
         )
+    _load_operators(options.op_module, console)
     from dtir.cli.inputs import load_one
     from dtir.execute.record import record_bytes
     from dtir.execute.runner import Interrupted
@@ -159,6 +167,19 @@ def _settle_repetitions(options: argparse.Namespace) -> None:
     reps, warmup = PROFILED if options.profile is not None else (1, 0)
     options.reps = reps if options.reps is None else options.reps
     options.warmup = warmup if options.warmup is None else options.warmup
+
+
+def _load_operators(names: list[str], console: Console) -> None:
+    """Operators of the person's own, and of installed packages: before the program is read, which may use them."""
+    from dtir.ops import OpModuleError, load_installed, load_op_module
+
+    for problem in load_installed():
+        console.err.write(f"dtir: warning: {problem}\n")
+    for name in names:
+        try:
+            load_op_module(name)
+        except OpModuleError as error:
+            raise failure("run.op_module", str(error), hint="see dtir.ops.modules for what it has to hold") from None
 
 
 def _first_only(console: Console) -> Console:

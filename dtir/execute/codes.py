@@ -51,6 +51,13 @@ CODES: tuple[CodeEntry, ...] = (
         "register the operator, or run the communication only (--skip-local)",
     ),
     CodeEntry(
+        "run.op_module",
+        "A module with operators that was named on the command line is not there, fails while it is loaded, or has none.",
+        "dtir run x.yaml --op-module my_ops   where my_ops has no OPS",
+        'OPS = (("mine", OpDef("warp", ...)),)',
+        "give the module a tuple OPS of (dialect, OpDef)",
+    ),
+    CodeEntry(
         "run.elided_constant",
         "The text was printed without the values of large constants, which are then lost: any number put in their place "
         "would be an invention.",

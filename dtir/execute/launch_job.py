@@ -50,6 +50,7 @@ class Job:
         limit_s: how long a communication step may wait.
         launcher: process id of the launcher.
         host: the launcher's host, where that process id means something.
+        op_modules: modules with operators of the user's, which every process loads.
     """
 
     folder: Path
@@ -61,6 +62,7 @@ class Job:
     limit_s: float
     launcher: int
     host: str
+    op_modules: tuple[str, ...] = ()
 
     @property
     def processes(self) -> int:
@@ -105,6 +107,7 @@ class Job:
             "limit_s": self.limit_s,
             "launcher": self.launcher,
             "host": self.host,
+            "op_modules": list(self.op_modules),
         }
         write_bytes(self.folder / "job.json", json.dumps(fields).encode())
 
@@ -122,6 +125,7 @@ class Job:
             fields["limit_s"],
             fields["launcher"],
             fields["host"],
+            tuple(fields["op_modules"]),
         )
 
 

@@ -29,6 +29,7 @@ from dtir.execute.runner import Interrupted, Progress, Recorder, RunResult, Timi
 from dtir.execute.session import Options
 from dtir.execute.steps import ExecPlan
 from dtir.execute.watchdog import stall_limit_s
+from dtir.ops import loaded_op_modules
 from dtir.schema.diagnostics import Diagnostic, DiagnosticSet
 
 if TYPE_CHECKING:
@@ -72,7 +73,10 @@ def run_processes(
         return _take_part(plan, binding, inputs, timing, options, limit, started, partial)
     folder = Path(tempfile.mkdtemp(prefix="dtir-mpi-"))
     try:
-        job = Job(folder, binding, _algorithm(plan), inputs.seed, options, timing, limit, os.getpid(), platform.node())
+        job = Job(
+            folder, binding, _algorithm(plan), inputs.seed, options, timing, limit, os.getpid(), platform.node(),
+            loaded_op_modules(),
+        )  # fmt: skip
         run = _Launched(plan, backend, job, probe)
         return run.run(inputs, progress, timeout_s)
     finally:

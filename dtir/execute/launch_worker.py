@@ -19,6 +19,7 @@ from dtir.execute.launch_participant import Participant, Task
 from dtir.execute.plan import make_plan
 from dtir.execute.steps import ExecPlan
 from dtir.ir.program import DistributedTaskIR
+from dtir.ops import load_op_module
 
 NAME = "_mpi-worker"
 """What the command is called; it is not listed."""
@@ -42,6 +43,8 @@ def main(arguments: Sequence[str]) -> int:
         started = launched()
         _write_failure(job, Failure(started.process if started else 0, (), "run.launch", str(error)))
         return COULD_NOT_RUN
+    for name in job.op_modules:
+        load_op_module(name)  # the launcher could, so this process can
     program = DistributedTaskIR.require_from_json(job.program.read_text(encoding="utf-8"))
     plan = _plan(program, job.algorithm)
     task = Task(plan, job.binding, job.seed, job.options, job.timing, job.limit_s)

@@ -54,7 +54,7 @@ def _unknown(name: str, tasks: list[str]) -> Diagnostic:
         "run.unknown_op",
         f"operation {name} is not known to the executors; {len(tasks)} tasks use it: {_some(tasks)}",
         ("tasks",),
-        hint=f"{hint}register it with dtir.ops.register_op, or run the communication only (--skip-local)",
+        hint=f"{hint}name the module that defines it with --op-module, or run the communication only (--skip-local)",
         subject=(name, *tasks[:SHOWN]),
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dtir.ops.arithmetic import Arithmetic, Field, Floats, Place
+from dtir.ops.modules import OpModuleError, load_installed, load_op_module, loaded_op_modules
 from dtir.ops.opdef import (
     Degrees,
     DimGroup,
@@ -56,6 +57,7 @@ __all__ = [
     "OpClass",
     "OpDef",
     "OpError",
+    "OpModuleError",
     "Place",
     "Reach",
     "Regroup",
@@ -68,6 +70,9 @@ __all__ = [
     "Unscaled",
     "elements",
     "find_op",
+    "load_installed",
+    "load_op_module",
+    "loaded_op_modules",
     "op_attributes",
     "register_op",
     "require_op",

@@ -57,6 +57,11 @@ def register_op(operator: OpDef, *, dialect: str) -> None:
     _added[name] = operator
 
 
+def added_count() -> int:
+    """How many operators `register_op` has added and nobody has taken back."""
+    return len(_added)
+
+
 def unregister_op(name: OperationName) -> None:
     """Take back an operator that `register_op` added.
 
