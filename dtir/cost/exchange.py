@@ -136,7 +136,8 @@ class Exchanges:
 
     def _spread(self, spec: CollectiveSpecVariant) -> tuple[Groups, tuple[Spread, ...], Ints | None]:
         assert not isinstance(spec, CollectivePermute)
-        key = (id(spec.groups) if spec.groups else None, spec.axes, id(spec.participants))
+        # Groups may be long lists and are kept alive by the program; rank sets are short, or ranges.
+        key = (id(spec.groups) if spec.groups else None, spec.axes, spec.participants)
         if key not in self._groups:
             groups = groups_of(spec, self._mesh) or ()
             spreads, place = spreads_of(groups, self._pricer.units) if len(groups) else ((), None)
