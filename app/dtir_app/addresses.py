@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from dtir_app.library import Library
 from dtir_app.links import Link, read_link
+from dtir_app.panels.base import choice, choose
 from dtir_app.selection import NOTHING, Selection, find_selection, selection_text
 from dtir_app.state import Notice, State
 
@@ -90,6 +91,8 @@ class Addresses:
             state.view = "graph"
         if link.text:
             state.filters = replace(state.filters, text=link.text)
+        if link.other:
+            self._compare(link.other, problems)
         found: Selection = NOTHING
         if link.selection and state.store is not None:
             found = find_selection(state.store, link.selection)
@@ -101,6 +104,18 @@ class Addresses:
             state.selection = NOTHING
         self._say(problems)
 
+    def _compare(self, digest: str, problems: list[str]) -> None:
+        """Compare with the program that a link names."""
+        key = self._library.key_of(digest) or self._library.key_starting(digest)
+        if key:
+            choose(self._state, "diff", **{"with": key})
+        else:
+            problems.append(f"the program {digest[:12]} to compare with is not open on this server")
+
+    def _other(self) -> str:
+        """The digest of the program that is compared with, where the diff is in sight and knows it."""
+        return str(choice(self._state, "diff", "digest", "")) if self._state.view == "diff" else ""
+
     def _say(self, problems: list[str]) -> None:
         if problems:
             text = "The link could not be followed in full: " + "; ".join(problems) + "."
@@ -111,7 +126,7 @@ class Addresses:
         state = self._state
         if state.store is None or self._waiting is not None:
             return
-        link = Link(state.store.digest, state.view, selection_text(state.store, state.selection), state.filters.text)
+        link = Link(state.store.digest, state.view, selection_text(state.store, state.selection), state.filters.text, other=self._other())
         query = link.query()
         if query != self._written:
             self._written = query

@@ -23,6 +23,7 @@ class Link:
         text: a search whose hits alone are kept.
         file: name of a file of the served folder; read only, never written.
         problems: what in it was not understood.
+        other: digest of the program to compare with, or the beginning of it.
     """
 
     digest: str = ""
@@ -31,6 +32,7 @@ class Link:
     text: str = ""
     file: str = ""
     problems: tuple[str, ...] = ()
+    other: str = ""
 
     def query(self) -> str:
         """The address from the question mark on.
@@ -38,7 +40,7 @@ class Link:
         >>> Link("ab12", "graph", "", "").query()
         '?p=ab12&v=graph'
         """
-        pairs = [("p", self.digest), ("v", self.view), ("s", self.selection), ("q", self.text)]
+        pairs = [("p", self.digest), ("v", self.view), ("s", self.selection), ("q", self.text), ("d", self.other)]
         said = [(name, value) for name, value in pairs if value]
         return f"?{urlencode(said, safe=':')}" if said else ""
 
@@ -57,6 +59,10 @@ def read_link(query: str) -> Link:
     if digest and not _DIGEST.fullmatch(digest):
         problems.append(f"p={digest[:48]!r} is no digest")
         digest = ""
+    other = said.get("d", "").lower()
+    if other and not _DIGEST.fullmatch(other):
+        problems.append(f"d={other[:48]!r} is no digest")
+        other = ""
     view = said.get("v", "")
     if view and view not in VIEWS:
         problems.append(f"there is no view {view[:24]!r}; views are {', '.join(VIEWS)}")
@@ -65,4 +71,4 @@ def read_link(query: str) -> Link:
     if selection and parse_selection(selection) is None:
         problems.append(f"s={selection[:48]!r} names no task or tensor (node:… or value:… with 32 hexadecimal digits)")
         selection = ""
-    return Link(digest, view, selection, said.get("q", "")[:500], said.get("f", "")[:500], tuple(problems))
+    return Link(digest, view, selection, said.get("q", "")[:500], said.get("f", "")[:500], tuple(problems), other=other)

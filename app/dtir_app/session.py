@@ -102,7 +102,7 @@ class Session:
         if not names:
             return
         self._draw(names)
-        if self._ready and names & {"opened", "view", "selection", "filters"}:
+        if self._ready and names & {"opened", "view", "selection", "filters", "options"}:
             self.addresses.write()
         if "selection" in names or "opened" in names:
             self._announce()
