@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from dtir_app.frames.windows import parse_window
 from dtir_app.library import Library
+from dtir_app.link_parts import chosen_text, folding_text, parse_chosen, parse_folding, parse_place, place_text
 from dtir_app.links import Link, read_link
 from dtir_app.panels.base import choice, choose
+from dtir_app.scenes import first_place, valid_place
 from dtir_app.selection import NOTHING, Selection, find_selection, selection_text
-from dtir_app.state import Notice, State
+from dtir_app.state import Notice, State, default_table
+from dtir_app.store import Store
 
 
 class Addresses:
@@ -84,25 +88,49 @@ class Addresses:
             self._state.gallery = True
 
     def _apply(self, link: Link, problems: list[str]) -> None:
-        state = self._state
-        if link.view:
-            state.view = link.view
-        elif link.selection:
-            state.view = "graph"
-        if link.text:
-            state.filters = replace(state.filters, text=link.text)
+        state, store = self._state, self._state.store
+        changes: dict[str, object] = {"filters": parse_chosen(link.chosen, link.text)}
+        if link.view or link.selection:
+            changes["view"] = link.view or "graph"
+        if link.table:
+            changes["table"] = link.table
         if link.other:
             self._compare(link.other, problems)
         found: Selection = NOTHING
-        if link.selection and state.store is not None:
-            found = find_selection(state.store, link.selection)
+        if link.selection and store is not None:
+            found = find_selection(store, link.selection)
             if not found:
                 problems.append(f"{link.selection[:16]}… is not in this program")
+        if store is not None:
+            changes |= self._place(store, link, problems)
+        if not found:
+            changes |= {"selection": NOTHING, "finding": -1}
+        state.param.update(**changes)
         if found:
             self._select(found, camera="go")
-        elif state.selection:
-            state.selection = NOTHING
+        window = parse_window(link.window) if link.window else None
+        if window is not None:
+            state.param.update(window=window, camera="box")
         self._say(problems)
+
+    def _place(self, store: Store, link: Link, problems: list[str]) -> dict[str, object]:
+        """The place of the graph that a link names, and what is folded there; where a program opens when it names none."""
+        place = parse_place(link.place) if link.place else first_place(store)
+        if not valid_place(store, place):
+            problems.append(f"the place {link.place[:24]} is not in this program")
+            place = first_place(store)
+        changes: dict[str, object] = (
+            {} if place == self._state.place else {"place": place, "camera": "fit", "window": None}
+        )
+        if link.folding:
+            folding = parse_folding(store, place, link.folding)
+            if folding is None:
+                problems.append(f"n={link.folding[:24]!r} says nothing about folding")
+            else:
+                changes["folded"] = {**self._state.folded, place: folding}
+        elif place in self._state.folded:
+            changes["folded"] = {at: folding for at, folding in self._state.folded.items() if at != place}
+        return changes
 
     def _compare(self, digest: str, problems: list[str]) -> None:
         """Compare with the program that a link names."""
@@ -122,11 +150,26 @@ class Addresses:
             self._state.notice = Notice("warning", text)
 
     def write(self, *, replace: bool = False) -> None:
-        """Put the state into the address; a new entry of the history for another program, view or selection."""
+        """Put the state into the address; a new entry of the history for another program, view, place or selection."""
         state = self._state
         if state.store is None or self._waiting is not None:
             return
-        link = Link(state.store.digest, state.view, selection_text(state.store, state.selection), state.filters.text, other=self._other())
+        store = state.store
+        graph = state.view == "graph"
+        link = Link(
+            store.digest,
+            state.view,
+            selection_text(store, state.selection),
+            state.filters.text,
+            chosen=chosen_text(state.filters),
+            place=place_text(state.place) if graph and state.place != first_place(store) else "",
+            folding=folding_text(store, state.place, state.folded[state.place])
+            if graph and state.place in state.folded
+            else "",
+            window=state.window.text if graph and state.window is not None else "",
+            table=state.table if state.table != default_table(store) else "",
+            other=self._other(),
+        )
         query = link.query()
         if query != self._written:
             self._written = query

@@ -1,4 +1,15 @@
-"""The address of a view: ``?p=DIGEST&v=graph&s=node:...&q=SEARCH``. Whatever else stands there is told, never an error."""
+"""The address of a view: ``?p=DIGEST&v=graph&s=node:...&q=SEARCH&z=0,12,0,8``. Whatever else stands there is told, never an error.
+
+| key | says |
+|---|---|
+| `p` | digest of the program, or the beginning of it |
+| `v`, `t` | view and table |
+| `s` | selected task or tensor |
+| `q`, `k` | what is kept: a search, and the choices of the filters written as one |
+| `w`, `n`, `z` | of the graph: the place (``r3.b120``), what is folded (`dtir_app.link_parts`) and the part in sight |
+| `d` | digest of the program to compare with |
+| `f` | a file of the served folder; read only, never written |
+"""
 
 from __future__ import annotations
 
@@ -6,8 +17,10 @@ import re
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlencode
 
+from dtir_app.frames.windows import parse_window
+from dtir_app.link_parts import PLACE
 from dtir_app.selection import parse_selection
-from dtir_app.state import VIEWS
+from dtir_app.state import TABLES, VIEWS
 
 _DIGEST = re.compile(r"[0-9a-f]{4,64}")
 
@@ -22,8 +35,11 @@ class Link:
         selection: text of a selection.
         text: a search whose hits alone are kept.
         file: name of a file of the served folder; read only, never written.
-        problems: what in it was not understood.
         other: digest of the program to compare with, or the beginning of it.
+        problems: what in it was not understood.
+        chosen: the choices of the filters, as a search.
+        place, folding, window: of the graph, as text.
+        table: one of the tables.
     """
 
     digest: str = ""
@@ -32,6 +48,11 @@ class Link:
     text: str = ""
     file: str = ""
     problems: tuple[str, ...] = ()
+    chosen: str = ""
+    place: str = ""
+    folding: str = ""
+    window: str = ""
+    table: str = ""
     other: str = ""
 
     def query(self) -> str:
@@ -40,9 +61,10 @@ class Link:
         >>> Link("ab12", "graph", "", "").query()
         '?p=ab12&v=graph'
         """
-        pairs = [("p", self.digest), ("v", self.view), ("s", self.selection), ("q", self.text), ("d", self.other)]
+        pairs = [("p", self.digest), ("v", self.view), ("s", self.selection), ("q", self.text), ("k", self.chosen)]
+        pairs += [("w", self.place), ("n", self.folding), ("z", self.window), ("t", self.table), ("d", self.other)]
         said = [(name, value) for name, value in pairs if value]
-        return f"?{urlencode(said, safe=':')}" if said else ""
+        return f"?{urlencode(said, safe=':,')}" if said else ""
 
 
 def read_link(query: str) -> Link:
@@ -71,4 +93,27 @@ def read_link(query: str) -> Link:
     if selection and parse_selection(selection) is None:
         problems.append(f"s={selection[:48]!r} names no task or tensor (node:… or value:… with 32 hexadecimal digits)")
         selection = ""
-    return Link(digest, view, selection, said.get("q", "")[:500], said.get("f", "")[:500], tuple(problems), other=other)
+    place, window, table = said.get("w", "")[:200], said.get("z", "")[:100], said.get("t", "")
+    if place and not PLACE.fullmatch(place):
+        problems.append(f"w={place[:48]!r} is no place of the graph (r3.b120: region 3, block of task 120)")
+        place = ""
+    if window and parse_window(window) is None:
+        problems.append(f"z={window[:48]!r} is no part of a picture (left,right,top,bottom)")
+        window = ""
+    if table and table not in TABLES:
+        problems.append(f"there is no table {table[:24]!r}; tables are {', '.join(TABLES)}")
+        table = ""
+    return Link(
+        digest,
+        view,
+        selection,
+        said.get("q", "")[:500],
+        said.get("f", "")[:500],
+        tuple(problems),
+        said.get("k", "")[:500],
+        place,
+        said.get("n", "")[:300],
+        window,
+        table,
+        other=other,
+    )

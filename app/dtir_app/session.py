@@ -102,8 +102,10 @@ class Session:
         if not names:
             return
         self._draw(names)
-        if self._ready and names & {"opened", "view", "selection", "filters", "options"}:
+        if self._ready and names & {"opened", "view", "selection", "filters", "place", "options"}:
             self.addresses.write()
+        elif self._ready and names & {"folded", "window", "table"}:
+            self.addresses.write(replace=True)
         if "selection" in names or "opened" in names:
             self._announce()
 
@@ -202,6 +204,19 @@ class Session:
         if not self._ready:
             self._waiting.append(then)
         elif self._document is not None and not self._closed:
+            self._document.add_next_tick_callback(lambda: None if self._closed else then())
+
+    def _later_than(self, work: Future[Any], then: Callable[[], None]) -> None:
+        """Do something in the event loop when work of another thread is done."""
+        if self._post is None:
+            work.exception()  # where nobody waits for a browser, the work is waited for
+            then()
+            return
+        post = self._post
+        work.add_done_callback(lambda _: post(partial(self._next_tick, then)))
+
+    def _next_tick(self, then: Callable[[], None]) -> None:
+        if self._document is not None and not self._closed:
             self._document.add_next_tick_callback(lambda: None if self._closed else then())
 
     def _later(self, key: str, then: Callable[[], None] | None, future: Future[Opened]) -> None:

@@ -14,7 +14,7 @@ from dtir_app.scenes import Place, default_folds, first_place, home_of, scene, s
 from dtir_app.selection import NOTHING, Selection, task_of
 from dtir_app.store import Opened, Store
 
-VIEWS = ("overview", "graph", "mesh", "tensor", "finding", "timeline", "diff")
+VIEWS = ("overview", "graph", "mesh", "tensor", "finding", "timeline", "traffic", "diff", "memory")
 """In the order of the tabs; those of `dtir_app.panels` come last."""
 TABLES = ("diagnostics", "collectives", "tasks", "tensors")
 
@@ -83,8 +83,6 @@ class State(param.Parameterized):
 
     def program_fields(self, opened: Opened, key: str) -> dict[str, object]:
         """The changes that go with another program: everything that speaks of the old one starts anew."""
-        errors = opened.store.counts()["error"] if opened.store is not None else 0
-        communicates = opened.store is not None and bool((opened.store.tasks.message_bytes >= 0).any())
         return {
             "opened": opened,
             "program_key": key,
@@ -101,7 +99,7 @@ class State(param.Parameterized):
             "descending": False,
             "table_page": 0,
             "outline": {"0": FIRST},
-            "table": "diagnostics" if errors else "collectives" if communicates else "tasks",
+            "table": default_table(opened.store) if opened.store is not None else "tasks",
             "mesh_axes": frozenset(),
             "mesh_columns": None,
             "mesh_at": {},
@@ -134,3 +132,10 @@ class State(param.Parameterized):
         if self.place and self.place[-1][0] == "block":
             return scene(store, self.place, self.folding()).item_of(task) >= 0
         return int(store.tasks.scope[task]) == scope_of(self.place)
+
+
+def default_table(store: Store) -> str:
+    """The table that a program opens with: errors first, then communication."""
+    if store.counts()["error"]:
+        return "diagnostics"
+    return "collectives" if bool((store.tasks.message_bytes >= 0).any()) else "tasks"

@@ -7,6 +7,7 @@ from dataclasses import replace
 from dtir_app.actions.context import Context, Message, whole
 from dtir_app.frames.placing import Placed, pick
 from dtir_app.frames.windows import Window
+from dtir_app.frames.windows import whole as whole_of
 from dtir_app.items import Folding, Scene
 from dtir_app.repeats import repeats
 from dtir_app.scenes import counterpart, entered_place, home_of, scope_of, showing
@@ -74,17 +75,22 @@ def leave(context: Context, message: Message) -> None:
 
 def nearer(context: Context, x: float, y: float) -> None:
     """A click into densities: the surroundings of the point, a third as wide and high."""
-    window = context.state.window or Window(
-        0.0, context.painter.graph.frame.placed.width, 0.0, context.painter.graph.frame.placed.height
-    )
+    frame = context.painter.graph.frame
+    if frame is None:
+        return
+    window = context.state.window or whole_of(frame.placed)
     dx, dy = max(window.width / 6, 3.5), max(window.height / 6, 3.0)
     context.state.param.update(window=Window(x - dx, x + dx, y - dy, y + dy), camera="box")
 
 
 def moved(context: Context, window: Window) -> None:
-    """The person moved the picture or zoomed."""
-    if context.state.store is not None:
-        context.state.window = window
+    """The person moved the picture or zoomed; where all of it is in sight, no part is."""
+    frame = context.painter.graph.frame
+    if context.state.store is None or frame is None:
+        return
+    placed = frame.placed
+    everything = window.covers(-0.45, -0.45) and window.covers(placed.width - 0.55, placed.height - 0.55)
+    context.state.window = None if everything else window
 
 
 def fold(context: Context, message: Message) -> None:

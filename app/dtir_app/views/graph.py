@@ -101,7 +101,7 @@ class GraphView:
         scale = {"level_px": LEVEL_PX, "lane_px": LANE_PX}
         camera = CustomJS(args={**ranges, "camera": self.camera, **scale}, code=CAMERA)
         self.camera.js_on_change("data", camera)
-        viewport = CustomJS(args={**ranges, "seen": self.viewport, "nodes": self.nodes}, code=VIEWPORT)
+        viewport = CustomJS(args={**ranges, "seen": self.viewport, "nodes": self.nodes, "camera": self.camera}, code=VIEWPORT)
         for one in (made.x_range, made.y_range):
             one.js_on_change("start", viewport)
             one.js_on_change("end", viewport)

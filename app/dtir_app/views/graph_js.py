@@ -71,7 +71,9 @@ camera.data = {...c, kind: ['']};
 # in sight is told after a rest too, for the address.
 VIEWPORT = """
 if (!fig.inner_width || !Number.isFinite(xr.start) || !Number.isFinite(yr.start)) return;
+const waits = () => camera.data.kind[0] !== '';  // the picture is about to be moved: what is in sight now says nothing
 const tell = () => {
+  if (waits()) return;
   const told = [xr.start, xr.end, yr.end, yr.start];
   seen._told_at = Date.now();
   if (seen._told && told.every((number, at) => Math.abs(number - seen._told[at]) < 1e-6)) return;
@@ -81,7 +83,7 @@ const tell = () => {
 clearTimeout(seen._rest);
 seen._rest = setTimeout(tell, 300);
 const [, , left, right, top, bottom] = nodes.tags;
-if (left === undefined) return;
+if (left === undefined || waits()) return;
 const slack = 1e-6 * (right - left);
 const gone = xr.start < left - slack || xr.end > right + slack || yr.end < top - slack || yr.start > bottom + slack;
 const closer = nodes.tags[1] && ((xr.end - xr.start) < (right - left) / 1.5 * 0.7 || (yr.start - yr.end) < (bottom - top) / 1.5 * 0.7);
