@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import assert_never
+from typing import assert_never, cast
 
 from dtir.analysis.groups import groups_of
 from dtir.execute.dtypes import DtypeError, numpy_dtype
@@ -12,6 +12,7 @@ from dtir.execute.moves import copy_moves, halo_moves, peer_moves, region_moves
 from dtir.execute.placement import PlacementError
 from dtir.execute.routed import DISPATCH, combine, dispatch
 from dtir.execute.steps import Planned, Slot
+from dtir.execute.updates import RAGGED_OPERANDS
 from dtir.ir.collectives import (
     AllGather,
     AllReduce,
@@ -71,15 +72,18 @@ class ExchangeMaker:
         """
         kind = collective_kind(spec)
         if isinstance(spec, CollectivePermute):
-            if task.operation.name.startswith("collective-permute") and "hlo.slice_sizes" in task.attributes:
-                raise Unsupported("a collective-permute of slices in place is not executed")
+            slices = _slices(task, inputs, outputs)
+            if slices:
+                given = inputs[: len(slices)]
+                return Exchange(kind, (), pairs=tuple(spec.pairs), slices=slices), _planned_pairs(spec.pairs, given)
             return Exchange(kind, (), pairs=tuple(spec.pairs)), _planned_pairs(spec.pairs, inputs)
         groups = self._members(spec)
         numbers = tuple(self.numbers.of(group) for group in groups)
         exchange = self._exchange(task, spec, kind, groups, numbers, inputs, outputs)
-        for source, target in zip(inputs, outputs, strict=False):
+        for source, target in zip(inputs[1:] if exchange.ragged else inputs, outputs, strict=False):
             _require_shape(exchange, source, target)
-        return exchange, _planned(kind, groups, inputs, outputs, exchange)
+        counted = inputs[:1] if exchange.ragged else inputs
+        return exchange, _planned(kind, groups, counted, outputs, exchange)
 
     def _members(self, spec: CollectiveSpecVariant) -> tuple[tuple[int, ...], ...]:
         found = groups_of(spec, self._mesh)
@@ -118,7 +122,9 @@ class ExchangeMaker:
                         "an all_to_all with routes or per-rank counts is not executed: name it moe_dispatch or moe_combine"
                     )
                 if task.operation.name == "ragged-all-to-all":
-                    raise Unsupported("ragged-all-to-all is not executed")
+                    if len(inputs) != RAGGED_OPERANDS or inputs[0].shape is None or inputs[1].shape is None:
+                        raise Unsupported(f"ragged-all-to-all has {RAGGED_OPERANDS} operands, {len(inputs)} are given")
+                    return Exchange(kind, groups, numbers, ragged=True)
                 if split is None and len(inputs) == 1 and len(groups[0]) > 1:
                     split, concat = self._moved_dims(inputs[0], outputs[0], groups)
                 sizes = _scattered_sizes(groups, split, outputs) if split is not None else None
@@ -216,6 +222,26 @@ class ExchangeMaker:
         else:
             moves = copy_moves(source.placement, owners, target.placement, receivers)
         return moves, planned_moves(moves, source)
+
+
+def _slices(task: DistributedTask, inputs: Sequence[Slot], outputs: Sequence[Slot]) -> tuple[tuple[int, ...], ...]:
+    """The slice of every array of a permute in place; empty for every other permute.
+
+    Raises:
+        Unsupported: an array has several slices: nothing says which transfer takes which.
+    """
+    sizes = task.attributes.get("hlo.slice_sizes")
+    if not task.operation.name.startswith("collective-permute") or not isinstance(sizes, tuple) or not sizes:
+        return ()
+    slices = cast("tuple[tuple[int, ...], ...]", sizes)
+    arrays, count = len(outputs), len(inputs)
+    ranks = [len(slot.placement.shape) for slot in inputs[: 2 * arrays]]
+    if len(slices) != arrays or count != 2 * arrays + sum(ranks):
+        raise Unsupported(
+            f"a collective-permute in place of {len(slices)} slices for {arrays} arrays: "
+            "nothing says which transfer takes which slice"
+        )
+    return slices
 
 
 def _require_shape(exchange: Exchange, source: Slot, target: Slot) -> None:

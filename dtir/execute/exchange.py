@@ -35,6 +35,8 @@ class Exchange:
         trim: extent to which a gathered dim is cut: members that hold less than others pad their arrays, and what is padded
             at the end is left out.
         vector: whether a gather takes members of different sizes as they are; otherwise all send as much as the largest.
+        ragged: of an all_to_all whose sizes and offsets are operands (`dtir.execute.updates`).
+        slices: of a permute in place the size of the slice of every array; its offsets are operands.
     """
 
     kind: CollectiveKind
@@ -50,6 +52,8 @@ class Exchange:
     pairs: tuple[tuple[int, int], ...] = ()
     trim: int | None = None
     vector: bool = False
+    ragged: bool = False
+    slices: tuple[tuple[int, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

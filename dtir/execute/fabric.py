@@ -14,6 +14,7 @@ from dtir.execute.dtypes import Array
 from dtir.execute.exchange import Exchange, Group, Moves
 from dtir.execute.semantics import ExchangeError
 from dtir.execute.steps import Step
+from dtir.execute.updates import permute_in_place, ragged_all_to_all
 from dtir.execute.values import Held, Slab, at, is_shared, rows, stack, take
 from dtir.ir.collectives import CollectiveKind
 from dtir.ir.reductions import ReductionKind
@@ -78,6 +79,8 @@ class LocalFabric:
             ExchangeError: shapes do not fit, or members of a group are not among the ranks.
             ReductionError: the reduction has no meaning for the type.
         """
+        if request.slices:
+            return permute_in_place(self.xp, request, operands, ranks)
         if request.kind is CollectiveKind.COLLECTIVE_PERMUTE:
             return tuple(self._permute(request, operand, ranks) for operand in operands)
         present = set(ranks)
@@ -89,6 +92,8 @@ class LocalFabric:
                     f"ranks {_few(sorted(present.intersection(group)))} wait for ranks {_few(absent)}, which never arrive: "
                     "they took another branch or left the loop"
                 )
+        if request.ragged:
+            return (ragged_all_to_all(self.xp, operands, ranks, groups),)
         if request.kind is CollectiveKind.ALL_TO_ALL and request.split is None:
             return self._tuple_all_to_all(request, operands, ranks, groups)
         return tuple(self._grouped(request, operand, ranks, groups, combine) for operand in operands)

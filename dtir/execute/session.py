@@ -47,7 +47,11 @@ class ExecutionError(RuntimeError):
 Observer: TypeAlias = Callable[[Step, Sequence[int], int, int, "Traffic | None"], None]
 """Told of every step that is done: the step, its ranks, start and end in nanoseconds of the fabric's clock, what was sent."""
 
-_FAILURES = (HloError, OpError, DtypeError, PlacementError, UnknownOperation, AbsentError, ValueError, MemoryError)
+_FAILURES = (
+    HloError, OpError, DtypeError, PlacementError, UnknownOperation, AbsentError, ValueError, TypeError, LookupError,
+    ArithmeticError, NotImplementedError, MemoryError,
+)  # fmt: skip
+"""What an operation raises that its operands do not fit, the array module included."""
 
 
 @dataclass(frozen=True, slots=True)

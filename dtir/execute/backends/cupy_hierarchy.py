@@ -154,6 +154,15 @@ class HierarchicalFabric(DeviceFabric):
         own = replace(request, pairs=tuple(pair for pair in request.pairs if pair[1] in set(ranks)))
         results: list[Held] = []
         kept: list[Held] = []
+        if request.slices:
+            given: list[Held] = []
+            for number, operand in enumerate(operands):
+                whole, sent = self._collect(span, number, operand, needs)
+                given.append(whole)
+                kept += [whole, *sent]
+            everybody = tuple(sorted({*ranks, *given[0].ranks}))
+            found = LocalFabric.exchange(self, own, given, everybody, None)
+            return tuple(take(held, tuple(ranks)) for held in found), kept
         for number, operand in enumerate(operands):
             whole, sent = self._collect(span, number, operand, needs)
             everybody = tuple(sorted({*ranks, *whole.ranks}))

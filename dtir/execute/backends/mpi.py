@@ -70,9 +70,24 @@ class MpiBackend:
         return spread(self.name, plan.ranks, processes)
 
     def obstacles(self, plan: ExecPlan, binding: Binding) -> list[Diagnostic]:
-        """Nothing that is not known without it."""
-        del plan, binding
-        return []
+        """Collectives that are not done over several processes."""
+        found: list[Diagnostic] = []
+        if binding.processes == 1:
+            return found
+        for scope in plan.scopes:
+            for step in scope.steps:
+                if step.exchange is not None and (step.exchange.ragged or step.exchange.slices):
+                    found.append(
+                        Diagnostic(
+                            "run.unsupported",
+                            f"task {step.name}: {step.task.operation.name} with offsets as operands is not executed "
+                            "over several processes",
+                            ("tasks", step.name),
+                            hint="run it with --backend numpy",
+                            subject=(str(step.task.id),),
+                        )
+                    )
+        return found
 
     def prepare(self, plan: ExecPlan, binding: Binding, options: Options, observer: Observer | None = None) -> Session:
         """A session for the ranks of this process; all processes of the run do this together.

@@ -4,7 +4,7 @@ Every array has a leading dim of *instances*: the ranks that execute the operati
 reducer is applied to. An evaluator works on all instances at once, and never mixes them.
 
 Semantics of the operations: the public XLA documentation (openxla.org/xla/operation_semantics) and, where that is
-silent, what XLA's CPU back end computes.
+silent, what XLA's CPU back end computes. Denormal numbers are kept, which that back end sets to zero.
 """
 
 from __future__ import annotations

@@ -76,6 +76,14 @@ def _rsqrt(xp: Any, a: Array) -> Array:
     return 1 / xp.sqrt(a)
 
 
+def _atan2(xp: Any, y: Array, x: Array) -> Array:
+    """The angle; of complex numbers ``-i log((x + i y) / sqrt(x x + y y))``."""
+    if y.dtype.kind != "c":
+        return xp.arctan2(y, x)
+    unit = xp.asarray(1j).astype(y.dtype)
+    return -unit * xp.log((x + unit * y) / xp.sqrt(x * x + y * y))
+
+
 def _complex(xp: Any, real: Array, imaginary: Array) -> Array:
     return real + imaginary * xp.asarray(1j, xp.result_type(real.dtype, xp.complex64))
 
@@ -184,7 +192,7 @@ OPCODES: dict[str, Evaluator] = {
         opcode: _named(name)
         for opcode, name in {
             "abs": "abs", "acos": "arccos", "acosh": "arccosh", "add": "add", "asin": "arcsin", "asinh": "arcsinh",
-            "atan2": "arctan2", "atanh": "arctanh", "ceil": "ceil", "cosh": "cosh", "cosine": "cos",
+            "atanh": "arctanh", "ceil": "ceil", "cosh": "cosh", "cosine": "cos",
             "exponential": "exp", "exponential-minus-one": "expm1", "floor": "floor", "imag": "imag", "log": "log",
             "log-plus-one": "log1p", "maximum": "maximum", "minimum": "minimum", "multiply": "multiply",
             "real": "real", "round-nearest-even": "rint", "sine": "sin", "sinh": "sinh", "sqrt": "sqrt",
@@ -192,6 +200,7 @@ OPCODES: dict[str, Evaluator] = {
             "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor",
         }.items()
     },
+    "atan2": _plain(_atan2),
     "cbrt": _plain(_cbrt),
     "clamp": _clamp,
     "compare": _compare,
