@@ -80,7 +80,8 @@ def _size_text(path: Path) -> str:
         return "cannot be read"
 
 
-def _opened(imported: Imported) -> Opened:
+def open_program(imported: Imported) -> Opened:
+    """An import, judged, as columns, with what its first picture needs."""
     return prepare(open_imported(imported, judge))
 
 
@@ -194,14 +195,14 @@ class Library:
                 self._futures.move_to_end(key)
                 return self._futures[key]
             reader = self._readers[key]
-            future = self._futures[key] = self._pool.submit(lambda: _opened(reader()))
+            future = self._futures[key] = self._pool.submit(lambda: open_program(reader()))
         future.add_done_callback(partial(self._note, key))
         self._let_go()
         return future
 
     def upload(self, name: str, data: bytes) -> Future[Opened]:
         """Read what somebody dropped. It is known by its digest from then on; the same content is kept once."""
-        future = self._pool.submit(lambda: _opened(self._read_bytes(data, name=name)))
+        future = self._pool.submit(lambda: open_program(self._read_bytes(data, name=name)))
         future.add_done_callback(self._keep_upload)
         return future
 

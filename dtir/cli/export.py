@@ -40,6 +40,12 @@ def _trace() -> Make:
     return make_trace
 
 
+def _sarif() -> Make:
+    from dtir.cli.export_sarif import make_sarif
+
+    return make_sarif
+
+
 def from_app(module: str, name: str) -> Callable[[], Make]:
     """A writer of the app: function `name` of `dtir_app.<module>`.
 
@@ -69,6 +75,10 @@ def _attribute(module: str, name: str) -> Any:
 FORMATS: tuple[Format, ...] = (
     Format(".trace.json", "a Chrome trace, measured and planned: it opens in Perfetto", _trace),
     Format(".trace.json.gz", "the same, packed", _trace),
+    Format(".html", "a page that needs no server and no network", from_app("exporting.writers", "make_html")),
+    Format(".svg", "a picture of a view, in vectors", from_app("exporting.writers", "make_svg")),
+    Format(".png", "the same, in pixels, drawn by Chromium", from_app("exporting.writers", "make_png")),
+    Format(".sarif", "findings, for editors and code review (SARIF 2.1.0)", _sarif),
 )
 
 
@@ -100,7 +110,20 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--program", metavar="NAME", help="which program, of a file that holds several")
     parser.add_argument("--profile", metavar="P", help="machine profile of planned times: a preset, or a profile file")
     parser.add_argument("--ranks", type=_positive, metavar="N", help="traces: most ranks that are drawn (default: 64)")
+    parser.add_argument("--view", metavar="VIEW", help="pictures: the view that is drawn (default: graph)")
+    parser.add_argument("--select", metavar="ID", help="pictures: what is selected: node:..., value:... or a name")
+    parser.add_argument("--dark", action="store_true", help="pictures: the dark theme")
+    parser.add_argument(
+        "--size", type=_size, metavar="WxH", help="pictures: pixels (default: where labels can be read)"
+    )
     add_format(parser, "text", "json")
+
+
+def _size(text: str) -> tuple[int, int]:
+    width, _, height = text.lower().partition("x")
+    if not (width.isdecimal() and height.isdecimal()) or not all(16 <= int(side) <= 8192 for side in (width, height)):
+        raise argparse.ArgumentTypeError(f"{text!r} is no size of 16 to 8192 pixels a side (1200x800)")
+    return int(width), int(height)
 
 
 def _positive(text: str) -> int:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import gzip
 import json
+import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
 
 import pytest
+from dtir_app.state import VIEWS
 
 from dtir.cli.command import Failure
 from dtir.cli.export import FORMATS, format_of, from_app
@@ -16,6 +18,7 @@ from dtir.execute import RunRecord, write_record
 from dtir.execute.record import Columns, StepEntry
 from tests.cli.test_run import FILES
 from tests.helpers.cli import Run
+from tests.helpers.shared import ROOT
 
 PROFILE = ("--profile", "h100-nvlink-ib")
 
@@ -180,3 +183,93 @@ def test_a_record_is_no_program_and_is_told_so(run: Run, tmp_path: Path, command
     assert done.code == 2
     assert "a run record: it says how a program ran" in done.err
     assert "dtir export" in done.err
+
+
+FAULTS = ROOT / "assets" / "programs" / "parallel_mlp_faults.dtir.yaml"
+
+
+def test_a_page_and_a_picture_of_a_program(run: Run, tmp_path: Path) -> None:
+    page, picture = tmp_path / "x.html", tmp_path / "x.svg"
+    assert run("export", FAULTS, "-o", page).code == 0
+    assert page.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    assert run("export", FAULTS, "-o", picture, "--view", "mesh", "--select", "sum_tp", "--dark").code == 0
+    root = ET.parse(picture).getroot()
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    assert root.findtext("{http://www.w3.org/2000/svg}title") == "parallel_mlp_with_faults · dp2 × tp4 · Mesh · sum_tp"
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_every_view_can_be_drawn(run: Run, tmp_path: Path, view: str) -> None:
+    target = tmp_path / "x.svg"
+    assert run("export", FAULTS, "-o", target, "--view", view, "--size", "900x600").code == 0
+    root = ET.parse(target).getroot()
+    assert (root.get("width"), root.get("height")) == ("900", "600")
+    assert len(list(root.iter())) > 3
+    again = tmp_path / "y.svg"
+    assert run("export", FAULTS, "-o", again, "--view", view, "--size", "900x600").code == 0
+    assert again.read_bytes() == target.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (("--view", "nowhere"), "there is no such view"),
+        (("--select", "nobody"), "there is no such task or tensor"),
+        (("--select", "node:"), "are meant"),
+        (("--size", "1x1"), "is no size"),
+        (("--size", "wide"), "is no size"),
+    ],
+)
+def test_a_picture_of_what_is_not_there(run: Run, tmp_path: Path, argv: tuple[str, ...], said: str) -> None:
+    done = run("export", FAULTS, "-o", tmp_path / "x.svg", *argv)
+    assert done.code == 2
+    assert said in done.err
+    assert not (tmp_path / "x.svg").exists()
+
+
+def test_a_task_is_selected_by_the_beginning_of_its_id(run: Run, tmp_path: Path) -> None:
+    shown = run("show", FAULTS, "--format", "json").json
+    name = shown["collectives"][0]["id"]
+    assert run("export", FAULTS, "-o", tmp_path / "x.svg", "--select", name.split(":")[-1][:12]).code == 0
+
+
+def test_a_png_without_a_browser_says_what_is_missing(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("DTIR_CHROMIUM", raising=False)
+    done = run("export", FAULTS, "-o", tmp_path / "x.png")
+    assert done.code == 2
+    assert "cli.missing_browser" in done.err
+    assert "DTIR_CHROMIUM" in done.err
+    monkeypatch.setenv("DTIR_CHROMIUM", str(tmp_path / "no"))
+    assert "is no file" in run("export", FAULTS, "-o", tmp_path / "x.png").err
+
+
+def test_a_browser_that_draws_nothing_is_said(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = tmp_path / "chromium"
+    fake.write_text("#!/bin/sh\necho broken >&2\nexit 3\n")
+    fake.chmod(0o755)
+    monkeypatch.setenv("DTIR_CHROMIUM", str(fake))
+    done = run("export", FAULTS, "-o", tmp_path / "x.png")
+    assert done.code == 2
+    assert "broken" in done.err
+    assert not (tmp_path / "x.png").exists()
+
+
+def test_findings_for_code_review(run: Run, tmp_path: Path) -> None:
+    target = tmp_path / "x.sarif"
+    assert run("export", FAULTS, "-o", target).code == 0
+    log = json.loads(target.read_text(encoding="utf-8"))
+    assert log["version"] == "2.1.0"
+    assert len(log["runs"][0]["results"]) >= 3
+
+
+@pytest.mark.parametrize("suffix", [".html", ".svg", ".sarif"])
+def test_what_is_no_program_is_refused_as_everywhere(run: Run, tmp_path: Path, suffix: str) -> None:
+    broken = tmp_path / "broken.hlo"
+    broken.write_text("nothing that is known")
+    done = run("export", broken, "-o", tmp_path / f"x{suffix}", "--format", "json")
+    assert done.code == 2
+    assert done.codes == ["input.unknown_format"]
+    assert not (tmp_path / f"x{suffix}").exists()
