@@ -1,7 +1,7 @@
 """Open, verify and explore distributed tensor programs: the public names of the IR and of its findings.
 
 Reading files is `dtir.importers`, facts about a program `dtir.analysis`, the command line `dtir.cli`. The loaders are
-here too (`load_path`, `load_bytes`); their module is imported when the first of them is used.
+here too (`load_path`, `load_bytes`, `from_jax`); their module is imported when the first of them is used.
 """
 
 from __future__ import annotations
@@ -167,6 +167,7 @@ from dtir.schema import (
 
 if TYPE_CHECKING:
     from dtir.importers import load_bytes, load_path
+    from dtir.importers.jax import from_jax
 
 __all__ = [
     "EMPTY_SEMANTIC",
@@ -308,6 +309,7 @@ __all__ = [
     "elements_bytes",
     "expression",
     "free_symbols",
+    "from_jax",
     "is_content_digest",
     "is_known_target_dialect",
     "load_bytes",
@@ -332,4 +334,8 @@ def __getattr__(name: str) -> Any:
         from dtir import importers
 
         return getattr(importers, name)
+    if name == "from_jax":
+        from dtir.importers.jax import from_jax
+
+        return from_jax
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -86,4 +86,12 @@ CODES: tuple[CodeEntry, ...] = (
         "an HLO module as text; a snapshot",
         "convert it to a format that is read; the hint lists them",
     ),
+    CodeEntry(
+        "jax.no_dump",
+        "XLA was asked to write the text of a function around its partitioner, and wrote none: the back end has no such pass, or "
+        "does not take the options.",
+        "from_jax(f, x, form='spmd') on a back end without an SPMD partitioner",
+        "from_jax(f, x, form='stablehlo')",
+        "import another form, or dump with XLA_FLAGS and read the file",
+    ),
 )

@@ -36,9 +36,12 @@ def _while(translator: Translator, builder: Builder, view: View) -> None:
                              0, "mlir.operand_count")  # fmt: skip
     outside = translator.outside(builder, (condition, body))
     outside = [ssa for ssa in outside if all(ssa != one.name for names in inside for one in names)]
+    outside, sunk = translator.constants(builder, outside)
     label = f"{builder.name}.{translator.label(view)}"
-    test, tested = translator.computation(builder, f"{label}.condition", condition, inside[0], shapes, outside)
-    step, stepped = translator.computation(builder, f"{label}.body", body, inside[1], shapes, outside, carried=True)
+    test, tested = translator.computation(builder, f"{label}.condition", condition, inside[0], shapes, outside, sunk)
+    step, stepped = translator.computation(
+        builder, f"{label}.body", body, inside[1], shapes, outside, sunk, carried=True
+    )
     if tested.root.shape.text() != "pred[]":
         raise HloSyntaxError(f"its condition yields {tested.root.shape.text()}, wanted pred[]", 0, "mlir.operand_type")
     outer = [builder.shape(ssa) for ssa in outside]
@@ -103,7 +106,7 @@ def _branch(translator: Translator, builder: Builder, view: View) -> None:
     bundles: list[str] = []
     shapes: list[Shape] = []
     for number, region in enumerate(operation.regions):
-        outside = translator.outside(builder, (region,))
+        outside, sunk = translator.constants(builder, translator.outside(builder, (region,)))
         values = [builder.value(ssa) for ssa in outside]
         bundle = builder.emit(
             f"{translator.label(view)}.operands.{number}",
@@ -113,7 +116,9 @@ def _branch(translator: Translator, builder: Builder, view: View) -> None:
             {},
             operation.at,
         )
-        name, found = _branch_computation(translator, builder, f"{label}.branch.{number}", region, outside, bundle)
+        name, found = _branch_computation(
+            translator, builder, f"{label}.branch.{number}", region, outside, sunk, bundle
+        )
         if shapes and found != shapes:
             message = f"branch {number} yields {_texts(found)}, branch 0 {_texts(shapes)}"
             raise HloSyntaxError(message, 0, "mlir.operand_type")
@@ -133,7 +138,13 @@ def _branch(translator: Translator, builder: Builder, view: View) -> None:
 
 
 def _branch_computation(
-    translator: Translator, builder: Builder, name: str, region: Region, outside: list[str], bundle: str
+    translator: Translator,
+    builder: Builder,
+    name: str,
+    region: Region,
+    outside: list[str],
+    sunk: list[str],
+    bundle: str,
 ) -> tuple[str, list[Shape]]:
     """A branch as a computation of one tuple: the values that it uses from outside."""
     label = translator.fresh(name)
@@ -143,6 +154,7 @@ def _branch_computation(
     operand = inner.parameter("%operands", shape, {}, region.offset, bound=False)
     for number, ssa in enumerate(outside):
         inner.bind(ssa, operand, number)
+    translator.sink(builder, inner, sunk)
     results = translator.region(inner, region)
     translator.computations[label] = inner.finish(results, region.offset)
     return label, [inner.by_name[result].shape for result in results]

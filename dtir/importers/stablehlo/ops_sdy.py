@@ -98,7 +98,13 @@ def _manual_computation(translator: Translator, builder: Builder, view: View) ->
         for one in ins
     ]
     name, body = translator.computation(
-        builder, f"{builder.name}.{label}.manual", operation.regions[0], parameters, local, (), manual, inside
+        builder,
+        f"{builder.name}.{label}.manual",
+        operation.regions[0],
+        parameters,
+        local,
+        manual=manual,
+        shardings=inside,
     )
     results = operation.result_names()
     found = list(body.root.shape.elements) if body.root.opcode == "tuple" and isinstance(body.root.shape, TupleShape) \

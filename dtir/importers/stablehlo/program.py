@@ -19,6 +19,8 @@ from dtir.importers.stablehlo.sdy import SdyMesh
 from dtir.importers.stablehlo.translate import Translator
 from dtir.importers.stablehlo.values import integer
 
+MOST_RANKS = 2**40
+"""Ranks are numbers, and none of them is listed for being there; beyond this they are no machine's."""
 _BOUNDARIES = frozenset({"Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape"})
 
 
@@ -51,6 +53,10 @@ def assemble(translator: Translator, function: Function, problems: Problems) -> 
     reachable = tuple(by_name[name] for name in control.order)
     count = count_devices(module, reachable)
     before = problems.errors
+    if count.devices.ranks > MOST_RANKS:
+        message = f"{count.devices.ranks} ranks are more than the {MOST_RANKS} that a program can have"
+        problems.error("hlo.too_many_ranks", message, count.offset, "state a number of devices that exists")
+        return None
     validate_collectives(module, reachable, DeviceCount(count.devices, count.inferred, count.offset), problems)
     if problems.errors > before:
         return None

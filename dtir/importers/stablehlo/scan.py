@@ -37,8 +37,11 @@ _OPERATION = re.compile(r"[A-Za-z][\w\-]*(?:\.[A-Za-z][\w.\-]*)?", re.ASCII)
 _SPACE = re.compile(r"\s*")
 _SPECIAL = re.compile(r'"(?:[^"\\\n]|\\.)*+"|[{}()\[\]\n"]')
 _DICTIONARY = re.compile(
-    r'\{\s*(?:\}|\?|(?!(?:\w+\.)?(?:return|yield)\b)[A-Za-z_][\w.$\-]*\s*[=,}]|"(?:[^"\\\n]|\\.)*"\s*[=,:}])', re.ASCII
+    r"\{(?!\s*\n\s*[A-Za-z]\w*\.\w+[ \t]*\n\s*\})\s*"
+    r'(?:\}|(?!(?:\w+\.)?(?:return|yield)\b)[A-Za-z_][\w.$\-]*\s*[=,}]|"(?:[^"\\\n]|\\.)*"\s*[=,:}])',
+    re.ASCII,
 )
+"""A brace that begins attributes or a set, not a region: not one operation without operands on a line of its own."""
 _ALIAS = re.compile(r"([#!][\w.\-$]+)\s*=\s*(?!=)", re.ASCII)
 _LABEL = re.compile(r"\^[\w.$\-]+\s*(\(|:)", re.ASCII)
 _CLOSER = {"(": ")", "[": "]", "{": "}"}
@@ -135,14 +138,12 @@ class Scanner:
                 results = tuple((name, int(count or 1)) for name, count in _RESULT.findall(named))
         if results and any(not 0 < count <= 100_000 for _, count in results):
             raise HloSyntaxError("an operation cannot have that many results", pos, "mlir.syntax")
-        name = plain if quoted is None else quoted
+        name: str = head.group(3) if quoted is None else quoted
         if _OPERATION.fullmatch(name) is None or ("." not in name and name not in _SHORT):
             raise HloSyntaxError(
                 f"'{shorten(name)}' is not an operation", head.start(2 if plain is None else 3), "mlir.syntax"
             )
-        operation = Operation(
-            quoted if plain is None else plain, pos, head.start(2 if plain is None else 3), results, plain is None
-        )
+        operation = Operation(name, pos, head.start(2 if plain is None else 3), results, plain is None)
         frame = self._frames[-1]
         if not frame.region.blocks:
             frame.region.blocks.append(Block("", frame.region.offset))
@@ -220,10 +221,8 @@ class Scanner:
             before -= 1
         previous = text[before]
         if brackets:
-            # In parentheses: a list of regions, or the attributes of an argument.
-            if previous not in "(,":
-                return False
-            return _DICTIONARY.match(text, at, self._end) is None or text[at + 1 : at + 2] == "}"
+            # In parentheses a list of regions; behind an argument's type its attributes.
+            return previous in "(,"
         return previous not in "<=" and _DICTIONARY.match(text, at, self._end) is None
 
     def _finish(self, operation: Operation, start: int, end: int) -> int:

@@ -11,6 +11,7 @@ boundary that joins them again.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 from dtir.importers.hlo.attributes import AttributeValue, Names, Raw
@@ -145,6 +146,7 @@ class Translator:
         parameters: Sequence[Argument],
         shapes: Sequence[Shape] | None = None,
         outside: Sequence[str] = (),
+        sunk: Sequence[str] = (),
         manual: tuple[str, ...] | None = None,
         shardings: Sequence[Sharding | None] = (),
         carried: bool = False,
@@ -159,6 +161,7 @@ class Translator:
             parameters: its arguments.
             shapes: their shapes; from their types when not given.
             outside: SSA values of `builder` that it uses.
+            sunk: constants of `builder` that it uses: it gets constants of its own.
             manual: axes of manual computations around its operations; those of `builder` when not given.
             shardings: shardings of the parameters.
             carried: whether it yields the values from outside again, after its own results (the body of a loop).
@@ -178,6 +181,7 @@ class Translator:
             self._placed(region.offset, inner.parameter, argument.name, shape, attributes, region.offset)
         for ssa in outside:
             self._placed(region.offset, inner.parameter, ssa, builder.shape(ssa), {}, region.offset)
+        self.sink(builder, inner, sunk)
         results = self.region(inner, region)
         if carried:
             results += [inner.value(ssa) for ssa in outside]
@@ -202,11 +206,30 @@ class Translator:
         """A region that is applied to elements: a reducer, a comparator, the body of a map. Gives its name."""
         parameters = arguments(region.arguments, self.shared)
         outside = [ssa for ssa in captured(region, self.shared) if not _is_argument(ssa, parameters)]
+        outside, sunk = self.constants(builder, outside)
         if outside:
             raise HloSyntaxError(
                 f"its region uses {outside[0]} from outside, which a function of elements cannot", 0, "mlir.capture"
             )
-        return self.computation(builder, f"{builder.name}.{name}", region, parameters)[0]
+        return self.computation(builder, f"{builder.name}.{name}", region, parameters, sunk=sunk)[0]
+
+    @staticmethod
+    def constants(builder: Builder, outside: Sequence[str]) -> tuple[list[str], list[str]]:
+        """What a region uses from outside, told apart: values, and constants, of which it can have its own."""
+        values: list[str] = []
+        sunk: list[str] = []
+        for ssa in outside:
+            known = builder.has(ssa) and builder.by_name[builder.value(ssa)].opcode == "constant"
+            (sunk if known else values).append(ssa)
+        return values, sunk
+
+    @staticmethod
+    def sink(builder: Builder, inner: Builder, constants: Sequence[str]) -> None:
+        """Give a computation constants like those of the one around it."""
+        for ssa in constants:
+            found = builder.by_name[builder.value(ssa)]
+            name = inner.fresh(ssa)
+            inner.bind(ssa, inner.add(replace(found, name=name)))
 
     def outside(self, builder: Builder, regions: Iterable[Region]) -> list[str]:
         """SSA values of a computation that regions in it use, each once, in order of use."""
