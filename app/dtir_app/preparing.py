@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from dtir_app.frames.graph import placed_of
 from dtir_app.frames.outline import tree
+from dtir_app.inferred import inferred
 from dtir_app.items import Folding
 from dtir_app.query import haystacks
 from dtir_app.scenes import Place, default_folds, first_place, scene
 from dtir_app.store import Opened, Store
+
+INFER_AT_ONCE = 20_000
+"""Values of a program whose layouts are inferred while it is opened; of larger ones when a tensor is first looked at."""
 
 
 def prepare(opened: Opened) -> Opened:
@@ -18,6 +22,8 @@ def prepare(opened: Opened) -> Opened:
         prepare_scene(store, place, default_folds(store, place))
         haystacks(store)
         tree(store, 0)
+        if len(store.values) <= INFER_AT_ONCE:
+            inferred(store)
     return opened
 
 

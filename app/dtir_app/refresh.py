@@ -22,6 +22,7 @@ from dtir_app.frames.overview import overview
 from dtir_app.frames.tables import row_of, table_page
 from dtir_app.frames.tensors import tensor_bar, tensor_maps
 from dtir_app.frames.windows import Window, is_large, whole
+from dtir_app.inferred import at_hand, inferred
 from dtir_app.items import Folding
 from dtir_app.library import Library
 from dtir_app.locked import Pen
@@ -55,6 +56,7 @@ class Painter:
         self._state, self._parts, self._pen, self._library = state, parts, pen, library
         self.graph = Shown()
         self._making: object = None
+        self._inferring: Store | None = None
         self._mask: tuple[object, npt.NDArray[np.bool_]] | None = None
         self.desk = Desk(state, pen, library, self.mask, later)
 
@@ -144,11 +146,29 @@ class Painter:
         reveal = selection_text(store, state.selection)
         self._parts.rail.show({"rows": rows, "filters": bars.filter_bar(store, state.filters, mask), "reveal": reveal})
 
+    def _infer(self, store: Store) -> None:
+        """Have the layouts of per-rank data inferred by a worker, where that was not done yet, and draw again what shows them."""
+        if at_hand(store) is not None or self._inferring is store or not self._state.selection:
+            return
+        self._inferring = store
+
+        def found() -> None:
+            self._inferring = None
+            if self._state.store is store:
+                self.draw_inspector()
+                self.draw_drawer()
+                if self._state.view == "tensor":
+                    self.draw_tensor()
+
+        self.desk.later(self._library.work(lambda: inferred(store)), found)
+
     def draw_inspector(self) -> None:
         state, store = self._state, self._state.store
         if store is None:
             self._parts.inspector.show({})
             return
+        if state.selection.value >= 0 or state.view == "tensor":
+            self._infer(store)
         content = inspect(store, state.selection)
         others = [("graph", "in graph"), ("mesh", "ranks"), ("tensor", "shard map")]
         if state.selection:

@@ -11,6 +11,7 @@ from dtir.analysis.groups import group_size_of, groups_of
 from dtir.analysis.scalars import scalar_text
 from dtir.ir.collectives import AllReduce, ReduceScatter
 from dtir.ir.tasks import Collective, PointToPoint
+from dtir_app.inferred import at_hand
 from dtir_app.kinds import KINDS
 from dtir_app.store import SEVERITIES, Store
 from dtir_app.text import bytes_text, count_text, plural, shorten
@@ -97,6 +98,12 @@ def message_raw(store: Store, index: int) -> object:
         return None
     size = body.spec.message_bytes
     return size if isinstance(size, (int, float)) else scalar_text(size)
+
+
+def inferred_cell(store: Store, index: int) -> str:
+    """The inferred layout of a value; empty where nothing follows, or where it was not looked for yet."""
+    found = at_hand(store)
+    return found.text(index) if found is not None else ""
 
 
 def runs_cell(store: Store, index: int) -> str:

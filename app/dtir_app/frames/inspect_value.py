@@ -15,6 +15,7 @@ from dtir_app.frames.rows import (
     task_link,
     value_link,
 )
+from dtir_app.inferred import Inferred, at_hand
 from dtir_app.layouts import axis_states
 from dtir_app.selection import of_value, selection_text
 from dtir_app.store import Store
@@ -25,8 +26,15 @@ def inspect_value(store: Store, index: int) -> dict[str, object]:
     """Everything about a tensor."""
     record, scope = store.value_records[index], int(store.values.scope[index])
     findings = [(at, item) for at, item in enumerate(store.findings) if index in item.values]
+    follows = at_hand(store)
     layout = [
-        row(axis, state, mono=True, tone="warning" if state.startswith("partial") else "")
+        row(
+            axis,
+            state,
+            mono=True,
+            tone="warning" if state.startswith("partial") else "",
+            note=_follows(follows, index, axis),
+        )
         for axis, state in axis_states(record.sharding, store.mesh).items()
     ]
     if record.scale.numerator != record.scale.denominator:
@@ -77,6 +85,14 @@ def inspect_value(store: Store, index: int) -> dict[str, object]:
         "sections": [item for item in sections if item["rows"]],
         "enter": [],
     }
+
+
+def _follows(follows: Inferred | None, value: int, axis: str) -> str:
+    """What is inferred of an axis, and how; said to be so, since the program does not state it."""
+    state = follows.of(value).get(axis) if follows is not None else None
+    if follows is None or state is None:
+        return ""
+    return f"inferred: {state}, since {follows.reasons[value, axis]}"
 
 
 def inspect_program(store: Store) -> dict[str, object]:

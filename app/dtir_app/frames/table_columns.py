@@ -157,6 +157,15 @@ TENSOR_COLUMNS = (
     Column("name", "Name", "mono", _value_text("name"), _values("name")),
     Column("type", "Type", "mono", _value_text("shape"), _values("shape")),
     Column("layout", "Layout", "mono", _value_text("layout"), _values("layout"), None, cells.LAYOUT_HELP),
+    Column(
+        "inferred",
+        "Inferred",
+        "mono",
+        cells.inferred_cell,
+        lambda s: [cells.inferred_cell(s, row) for row in range(len(s.values))],
+        None,
+        "what follows for per-rank data though the program does not state it",
+    ),
     Column("role", "Role", "text", cells.role_cell, _values("role")),
     Column(
         "local_bytes",

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from dtir_app.filters import Filters, filter_mask
 from dtir_app.frames.table_columns import TABLES, Column
+from dtir_app.inferred import at_hand
 from dtir_app.kinds import COMMUNICATION
 from dtir_app.selection import Selection, of_task, of_value, selection_text
 from dtir_app.store import Finding, Store
@@ -27,7 +28,7 @@ def shown_columns(store: Store, table: str) -> tuple[Column, ...]:
         rows = base_rows(store, table).tolist()
         return tuple(column for column in TABLES[table] if not rows or any(column.cell(store, row) for row in rows))
 
-    return store.memo.made(("columns", table), make)
+    return store.memo.made(("columns", table, at_hand(store) is not None), make)
 
 
 def base_rows(store: Store, table: str) -> Rows:
@@ -101,7 +102,7 @@ def _sort_values(store: Store, table: str, column: Column) -> npt.NDArray[np.gen
         values = np.asarray(column.sort(store))
         return values.astype(str) if values.dtype.kind in "OU" else values
 
-    return store.memo.made(("sort", table, column.key), make)
+    return store.memo.made(("sort", table, column.key, at_hand(store) is not None), make)
 
 
 def row_key(store: Store, table: str, row: int) -> str:

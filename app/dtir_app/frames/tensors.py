@@ -8,6 +8,7 @@ from dtir.ir.collectives import AllGather, AllReduce, Broadcast, ReduceScatter
 from dtir.ir.tasks import Collective
 from dtir_app.frames.blocks import SIGNS
 from dtir_app.frames.tensor import NOTHING_KNOWN, Known, TensorFrame, pair_of, tensor_frame
+from dtir_app.inferred import at_hand
 from dtir_app.selection import Selection
 from dtir_app.store import Store
 from dtir_app.text import plural
@@ -47,7 +48,11 @@ def tensor_maps(
             value,
             options,
             tensor_frame(
-                store, value, dims=dims.get(value), at=at.get(value), known=known_of(store, selection.task, side)
+                store,
+                value,
+                dims=dims.get(value),
+                at=at.get(value),
+                known=with_inferred(store, value, known_of(store, selection.task, side)),
             ),
         )
         for side, value, options in shown_values(store, selection, picked)
@@ -73,6 +78,17 @@ def known_of(store: Store, task: int, side: str) -> Known:
             return NOTHING_KNOWN
 
 
+def with_inferred(store: Store, value: int, known: Known) -> Known:
+    """What is known of per-rank data, with the equal copies that follow for it."""
+    found = at_hand(store)
+    axes = found.replicated(value) if found is not None else frozenset()
+    if not axes - known.equal or known.term:
+        return known
+    names = "×".join(axis for axis in store.mesh.axis_names if axis in axes)
+    note = f"Inferred: all ranks along {names} hold the same."
+    return Known(known.equal | axes, known.term, f"{known.note} {note}".strip())
+
+
 def tensor_bar(store: Store, maps: list[tuple[str, int, list[int], TensorFrame]]) -> dict[str, object]:
     """Names, states and choices of the shown maps."""
     if not maps:
@@ -80,6 +96,20 @@ def tensor_bar(store: Store, maps: list[tuple[str, int, list[int], TensorFrame]]
             "message": "Select a tensor, or a task that has operands and results, to see which rank holds which block."
         }
     return {"maps": [_head(store, side, value, options, frame) for side, value, options, frame in maps]}
+
+
+def _states(store: Store, value: int, frame: TensorFrame) -> list[dict[str, str]]:
+    """The state of every axis, with what is inferred of it."""
+    found = at_hand(store)
+    follows = found.of(value) if found is not None else {}
+    return [
+        {
+            **item,
+            "inferred": follows.get(item["axis"], ""),
+            "why": found.reasons.get((value, item["axis"]), "") if found else "",
+        }
+        for item in frame.states
+    ]
 
 
 def _head(store: Store, side: str, value: int, options: list[int], frame: TensorFrame) -> dict[str, object]:
@@ -106,7 +136,7 @@ def _head(store: Store, side: str, value: int, options: list[int], frame: Tensor
         "options": [{"value": option, "label": store.values.name[option], "on": option == value} for option in options],
         "dims": list(frame.dims),
         "choices": frame.choices,
-        "states": frame.states,
+        "states": _states(store, value, frame),
         "sliders": frame.sliders,
         "badge": ", ".join(held),
         "note": " ".join(text for text in (frame.note, frame.limits) if text),
