@@ -9,8 +9,9 @@ and zero for any other; real files differ, so that every whole number is taken h
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TypeAlias
 
 from dtir.importers.chakra.wire import FIXED32, FIXED64, LENGTH, VARINT, WireError, fields, packed, signed, zigzag
@@ -61,7 +62,9 @@ def read_metadata(data: bytes) -> Metadata:
         elif number == 1:
             raise WireError(0)  # a node: its id
         elif number == 2 and isinstance(value, bytes):
-            attributes.update(_attribute(value))
+            pair = _attribute(value)
+            if pair is not None:
+                attributes[pair[0]] = pair[1]
         elif kind == VARINT:
             raise WireError(0)
     return Metadata(version, attributes)
@@ -80,7 +83,9 @@ def read_node(data: bytes) -> Node:
     for number, kind, value in fields(data):
         if isinstance(value, bytes):
             if number == 10:
-                attributes.update(_attribute(value))
+                pair = _known_attribute(value)
+                if pair is not None:
+                    attributes[pair[0]] = pair[1]
             elif number in (4, 5):
                 found = packed(value)
                 needs += found
@@ -105,7 +110,13 @@ def read_node(data: bytes) -> Node:
     return Node(identifier, name, type_, tuple(dict.fromkeys(needs)), data_deps, start_us, duration_us, attributes)
 
 
-def _attribute(data: bytes) -> Iterator[tuple[str, Attribute]]:
+@lru_cache(maxsize=1 << 14)
+def _known_attribute(data: bytes) -> tuple[str, Attribute] | None:
+    """An attribute; the same few stand on most nodes."""
+    return _attribute(data)
+
+
+def _attribute(data: bytes) -> tuple[str, Attribute] | None:
     name = ""
     held: Attribute | None = None
     for number, kind, value in fields(data):
@@ -113,8 +124,7 @@ def _attribute(data: bytes) -> Iterator[tuple[str, Attribute]]:
             name = value.decode("utf-8", "replace")
         elif number > 2:
             held = _value(number, kind, value)
-    if name and held is not None:
-        yield name, held
+    return (name, held) if name and held is not None else None
 
 
 def _value(number: int, kind: int, value: int | bytes) -> Attribute | None:

@@ -56,7 +56,10 @@ def fields(data: bytes) -> Iterator[tuple[int, int, int | bytes]]:
     at, end = 0, len(data)
     while at < end:
         start = at
-        key, at = varint(data, at)
+        key = data[at]
+        at += 1
+        if key >= 0x80:
+            key, at = varint(data, start)
         number, kind = key >> 3, key & 7
         if not number:
             raise WireError(start)

@@ -18,6 +18,8 @@ _WORD = re.compile(
     r"(?:(?<=[^a-z])|^)(?:global_?rank|rank|worker|gpu|npu|node|proc)[-_]?(\d{1,7})(?!\d)[-_.]?", re.IGNORECASE
 )
 _BARE = re.compile(r"(?:^|\.)(\d{1,7})(?=\.[A-Za-z])|(?:^|[._-])(\d{1,7})$")
+# "et_1.0.3.json" ends in a version.
+_VERSION = re.compile(r"\d\.\d+$")
 _PACKED = ".gz"
 
 
@@ -52,7 +54,7 @@ def _find(plain: str) -> tuple[int, int, int] | None:
     words = list(_WORD.finditer(plain))
     if words:
         return int(words[-1][1]), words[-1].start(), words[-1].end()
-    bare = list(_BARE.finditer(plain))
+    bare = [found for found in _BARE.finditer(plain) if not _VERSION.search(plain, 0, found.start())]
     if not bare:
         return None
     return int(bare[-1][1] or bare[-1][2]), bare[-1].start(), bare[-1].end()

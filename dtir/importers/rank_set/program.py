@@ -92,6 +92,10 @@ class _Builder:
         self._layouts: dict[int, ShardingSpec] = {}
         self._assumed = Assumed()
         self._waits: dict[int, NodeId] = {}
+        # Records repeat a few operations, types and rank sets; each is made and checked once.
+        self._operations: dict[str, OperationName] = {}
+        self._types: dict[Tensor, TensorType] = {}
+        self._alone_ranks: dict[int, tuple[int, ...]] = {}
 
     def build(self, digest: str, attributes: Mapping[str, Any]) -> Built:
         for number in self._ordered.things:
@@ -161,7 +165,7 @@ class _Builder:
         return DistributedTask(
             NodeId.derive("trace", self._name, label),
             body,
-            OperationName(DIALECT, operation),
+            self._operation(operation),
             ranks,
             tuple(inputs),
             tuple(outputs),
@@ -171,6 +175,12 @@ class _Builder:
             name=label,
             completes=tuple(completes),
         )
+
+    def _operation(self, name: str) -> OperationName:
+        known = self._operations.get(name)
+        if known is None:
+            known = self._operations[name] = OperationName(DIALECT, name)
+        return known
 
     def _label(self, name: str) -> str:
         """A name that no other task has: the file's own, numbered from its second use on."""
@@ -304,9 +314,10 @@ class _Builder:
         facts = dict(event.what.facts) if isinstance(event.what, Local) else {}
         if isinstance(event.what, Local) and event.what.operations != 1:
             facts[fact("operations")] = event.what.operations
-        attributes = {"op_name": event.name, **facts, **_sources({rank: event})}
+        attributes = {"op_name": event.name, **facts, fact("source"): event.source}
         needed = self._needed(number, {rank: position})
-        return self._task(self._label(event.name), LocalCompute(), "local", (rank,), (), (), needed, attributes)
+        ranks = self._alone_ranks.setdefault(rank, (rank,))
+        return self._task(self._label(event.name), _LOCAL, "local", ranks, (), (), needed, attributes)
 
     def _wait_for_transfers(self) -> None:
         """Where ranks issue transfers without a word on when they wait for them, they do so at the end of the trace."""
@@ -352,15 +363,22 @@ class _Builder:
         role = ValueRole.INPUT if side == "in" else ValueRole.ACTIVATION
         return (self._value(f"{label}.{side}", first, owners, role, differing),)
 
+    def _type(self, tensor: Tensor) -> TensorType:
+        known = self._types.get(tensor)
+        if known is None:
+            known = self._types[tensor] = TensorType(tensor.shape, tensor.dtype)
+        return known
+
     def _value(
         self, name: str, tensor: Tensor, owners: Ranks, role: ValueRole, shapes: Mapping[int, tuple[int, ...]]
     ) -> ValueId:
-        layout = self._layouts.setdefault(
-            len(tensor.shape), ShardingSpec(tuple(() for _ in tensor.shape), varying=(AXIS,))
-        )
+        layout = self._layouts.get(len(tensor.shape))
+        if layout is None:
+            layout = ShardingSpec(tuple(() for _ in tensor.shape), varying=(AXIS,))
+            self._layouts[len(tensor.shape)] = layout
         made = DistributedValue(
             ValueId.derive("trace", self._name, name),
-            TensorType(tensor.shape, tensor.dtype),
+            self._type(tensor),
             role,
             layout,
             owners,
@@ -390,6 +408,8 @@ def _got(call: Call, members: int) -> Tensor | None:
 def _share(size_bytes: int, members: int, dtype: str) -> Tensor | None:
     return Tensor((size_bytes // members,), dtype) if not size_bytes % members else None
 
+
+_LOCAL = LocalCompute()
 
 MOST_SOURCES = 64
 """Ranks whose places in their files are written on a task; the task itself names all its ranks."""

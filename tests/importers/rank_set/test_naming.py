@@ -18,6 +18,8 @@ from dtir.importers.several import group
         ("dump_3", 3, "dump"),
         ("trace.json", None, "trace.json"),
         ("step.1694128201545.json", None, "step.1694128201545.json"),
+        ("resnet_et_1.0.3.json.gz", None, "resnet_et_1.0.3.json"),
+        ("all_reduce_8.3.et", 3, "all_reduce_8.et"),
         ("v2.0.4-notes.json", None, "v2.0.4-notes.json"),
     ],
 )
