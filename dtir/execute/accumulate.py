@@ -10,7 +10,8 @@ Source of the bound: Higham, Accuracy and Stability of Numerical Algorithms, 2nd
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -51,11 +52,16 @@ def working_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return np.dtype(np.float32) if needs_float32(dtype) else dtype
 
 
-def left_fold(xp: Any, parts: Array, kind: ReductionKind) -> Array:
+Empty: TypeAlias = Callable[[Sequence[int], np.dtype[Any]], Array]
+"""Makes an array of a shape and type, with whatever its memory holds."""
+
+
+def left_fold(xp: Any, parts: Array, kind: ReductionKind, empty: Empty | None = None) -> Array:
     """Reduce over the first dim, from the left, and round once.
 
     Args:
         parts: ``(members, *shape)``, members in group order.
+        empty: gives the memory of the result; None: `xp` does.
 
     Returns:
         ``shape``, in the type of `parts`.
@@ -77,20 +83,20 @@ def left_fold(xp: Any, parts: Array, kind: ReductionKind) -> Array:
     if members == 1:
         return parts[0]
     flat = parts.reshape(members, -1)
-    folded = _fold(xp, flat, function, working_dtype(dtype)).reshape(shape)
+    folded = _fold(xp, flat, function, working_dtype(dtype), empty or xp.empty).reshape(shape)
     if kind is ReductionKind.AVERAGE:
         folded = folded // members if dtype.kind in "iu" and not is_extended(dtype) else folded / members
     return folded if folded.dtype == dtype else folded.astype(dtype)
 
 
-def _fold(xp: Any, flat: Array, function: Any, work: np.dtype[Any]) -> Array:
+def _fold(xp: Any, flat: Array, function: Any, work: np.dtype[Any], empty: Empty) -> Array:
     members, length = flat.shape
     as_is = flat.dtype == work
     own = xp is np  # other modules reduce in an order of their own
     if own and as_is and flat.nbytes <= members * ROW_BYTES and not (length == 1 and members >= PAIRWISE_FROM):
         contiguous = flat if flat.flags.c_contiguous else xp.ascontiguousarray(flat)
         return function.reduce(contiguous, axis=0, dtype=work)
-    total = xp.empty(length, work)
+    total = empty((length,), work)
     block = max(1, length) if not own or (as_is and flat.nbytes <= LARGE_BYTES) else BLOCK_ELEMENTS
     for start in range(0, length, block):
         stop = min(start + block, length)

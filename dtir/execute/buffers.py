@@ -22,15 +22,19 @@ LEAST_BYTES = 32_768
 MOST_KEPT = 4
 """Buffers of one size that are kept: what is needed beyond that is allocated and given back as usual."""
 
+PAGE, PLACE = 4096, 2112
+"""Results begin on a cache line, half a page away from where the allocator puts large arrays: a load and a store that are a
+multiple of a page apart wait for each other (on an 8-fold sum of 1 MiB that is a seventh of the time)."""
+
 _FREE = 3
-"""References to an owner that nobody uses: the list of buffers, the loop that looks, and the call that counts."""
+"""References to an owner that nobody uses: its entry, the loop that looks, and the call that counts."""
 
 
 class Buffers:
     """Buffers by size."""
 
     def __init__(self) -> None:
-        self._by_size: dict[int, list[Array]] = {}
+        self._by_size: dict[int, list[tuple[Array, int]]] = {}
 
     def empty(self, shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
         """An array with whatever its memory holds."""
@@ -38,10 +42,11 @@ class Buffers:
         if size < LEAST_BYTES:
             return np.empty(shape, dtype)
         kept = self._by_size.setdefault(size, [])
-        for owner in kept:
+        for owner, start in kept:
             if sys.getrefcount(owner) == _FREE:
-                return owner.view(dtype).reshape(shape)
-        owner = np.empty(size, np.uint8)
+                return owner[start : start + size].view(dtype).reshape(shape)
+        owner = np.empty(size + PAGE, np.uint8)
+        start = (PLACE - owner.ctypes.data) % PAGE
         if len(kept) < MOST_KEPT:
-            kept.append(owner)
-        return owner.view(dtype).reshape(shape)
+            kept.append((owner, start))
+        return owner[start : start + size].view(dtype).reshape(shape)

@@ -10,6 +10,7 @@ import numpy as np
 
 from dtir.execute import semantics
 from dtir.execute.accumulate import ReductionError
+from dtir.execute.buffers import Buffers
 from dtir.execute.dtypes import Array
 from dtir.execute.exchange import Exchange, Group, Moves
 from dtir.execute.semantics import ExchangeError
@@ -34,6 +35,7 @@ class LocalFabric:
     def __init__(self, ranks: Sequence[int], xp: Any = np) -> None:
         self.ranks = tuple(ranks)
         self.xp = xp
+        self._empty = Buffers().empty if xp is np else None
 
     def now_ns(self) -> int:
         """A clock that all ranks share."""
@@ -84,7 +86,8 @@ class LocalFabric:
         if request.kind is CollectiveKind.COLLECTIVE_PERMUTE:
             return tuple(self._permute(request, operand, ranks) for operand in operands)
         present = set(ranks)
-        groups = [group for group in request.groups if present.intersection(group)]
+        numbered = [(number, group) for number, group in enumerate(request.groups) if present.intersection(group)]
+        groups = [group for _, group in numbered]
         for group in groups:
             absent = [rank for rank in group if rank not in present]
             if absent:
@@ -96,7 +99,7 @@ class LocalFabric:
             return (ragged_all_to_all(self.xp, operands, ranks, groups),)
         if request.kind is CollectiveKind.ALL_TO_ALL and request.split is None:
             return self._tuple_all_to_all(request, operands, ranks, groups)
-        return tuple(self._grouped(request, operand, ranks, groups, combine) for operand in operands)
+        return tuple(self._grouped(request, operand, ranks, numbered, combine) for operand in operands)
 
     # -- collectives with groups ----------------------------------------------------------------------------------------
 
@@ -105,14 +108,13 @@ class LocalFabric:
         request: Exchange,
         operand: Held,
         ranks: Sequence[int],
-        groups: Sequence[Group],
+        groups: Sequence[tuple[int, Group]],
         combine: Combine | None,
     ) -> Held:
         xp = self.xp
         found: dict[int, Array] = {}
-        whole = len(groups) == 1 and len(groups[0]) == len(ranks)
-        for group in groups:
-            number = request.groups.index(group) if len(request.groups) > 1 else 0
+        whole = len(groups) == 1 and len(groups[0][1]) == len(ranks)
+        for number, group in groups:
             if request.kind is CollectiveKind.BROADCAST:
                 result: _Common | _Own = _Common(at(operand, group[request.roots[number]]))
             else:
@@ -168,11 +170,11 @@ class LocalFabric:
 
     def _folded(self, parts: Array, kind: ReductionKind) -> Array:
         """The reduction of a slab over its first dim."""
-        return semantics.all_reduce(self.xp, parts, kind)
+        return semantics.all_reduce(self.xp, parts, kind, self._empty)
 
     def _scattered(self, request: Exchange, parts: Array, sizes: Sequence[int] | None) -> Sequence[Array]:
         """The blocks of the reduction of a slab, one a member; a list or a slab."""
-        return semantics.reduce_scatter(self.xp, parts, _reduction(request), request.dim, sizes)
+        return semantics.reduce_scatter(self.xp, parts, _reduction(request), request.dim, sizes, self._empty)
 
     def _gathered(self, request: Exchange, members: Sequence[Array]) -> Array:
         """The members' arrays joined."""

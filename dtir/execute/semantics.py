@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dtir.execute.accumulate import left_fold
+from dtir.execute.accumulate import Empty, left_fold
 from dtir.execute.dtypes import Array
 from dtir.ir.reductions import ReductionKind
 
@@ -43,9 +43,9 @@ def _dim(dim: int | None, rank: int, what: str) -> int:
     return dim
 
 
-def all_reduce(xp: Any, parts: Array, kind: ReductionKind) -> Array:
-    """The reduction of all members; ``(members, *shape)`` to ``shape``."""
-    return left_fold(xp, parts, kind)
+def all_reduce(xp: Any, parts: Array, kind: ReductionKind, empty: Empty | None = None) -> Array:
+    """The reduction of all members; ``(members, *shape)`` to ``shape``; `empty` gives the memory."""
+    return left_fold(xp, parts, kind, empty)
 
 
 def shard_bounds(extent: int, members: int, sizes: Sequence[int] | None) -> list[tuple[int, int]]:
@@ -74,16 +74,21 @@ def _block(array: Array, dim: int, bounds: tuple[int, int]) -> Array:
 
 
 def reduce_scatter(
-    xp: Any, parts: Array, kind: ReductionKind, dim: int | None, sizes: Sequence[int] | None = None
+    xp: Any,
+    parts: Array,
+    kind: ReductionKind,
+    dim: int | None,
+    sizes: Sequence[int] | None = None,
+    empty: Empty | None = None,
 ) -> list[Array]:
-    """The blocks of the reduction along a dim, one a member.
+    """The blocks of the reduction along a dim, one a member; `empty` gives the memory.
 
     Raises:
         ExchangeError: the dim does not divide and no sizes are given.
     """
     dim = _dim(dim, parts.ndim - 1, "reduce_scatter")
     bounds = shard_bounds(parts.shape[1 + dim], parts.shape[0], sizes)
-    whole = left_fold(xp, parts, kind)
+    whole = left_fold(xp, parts, kind, empty)
     return [_block(whole, dim, bound) for bound in bounds]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dtir.execute.backends.mpi_buffers import LEAST_BYTES, MOST_KEPT, Buffers
+from dtir.execute.buffers import LEAST_BYTES, MOST_KEPT, Buffers
 from dtir.execute.values import Slab
 
 F32 = np.dtype(np.float32)
@@ -59,3 +59,7 @@ def test_small_arrays_are_plain_ones(shape: tuple[int, ...]) -> None:
     assert array.shape == shape
     assert array.dtype == F32
     assert array.base is None
+
+
+def test_results_begin_on_a_cache_line() -> None:
+    assert place(Buffers().empty(SHAPE, F32)) % 64 == 0

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dtir.execute.backends.mpi_buffers import Buffers
+from dtir.execute.buffers import Buffers
 from dtir.execute.backends.mpi_direct import Direct
 from dtir.execute.backends.mpi_layout import GroupLayout, Operand, Way, way_of
 from dtir.execute.backends.mpi_native import Native, Short
