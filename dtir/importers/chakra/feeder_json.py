@@ -64,7 +64,7 @@ def _node(item: Mapping[str, Any]) -> Node | None:
         identifier,
         text_of(fields.get("name")),
         kind,
-        tuple(dict.fromkeys((*control, *data))),
+        (*control, *data),
         len(data),
         count_of(fields.get("starttimemicros")) or 0,
         count_of(fields.get("durationmicros", fields.get("runtime"))) or 0,

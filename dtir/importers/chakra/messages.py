@@ -107,7 +107,7 @@ def read_node(data: bytes) -> Node:
                     duration_us = value
                 case _:
                     pass
-    return Node(identifier, name, type_, tuple(dict.fromkeys(needs)), data_deps, start_us, duration_us, attributes)
+    return Node(identifier, name, type_, tuple(needs), data_deps, start_us, duration_us, attributes)
 
 
 @lru_cache(maxsize=1 << 14)

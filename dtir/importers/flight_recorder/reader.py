@@ -37,6 +37,7 @@ from dtir.schema.result import Err, Ok, Result
 
 FORMAT = "flight-recorder"
 DEFAULT_GROUP = "default_pg"
+GROUPED = "coalesced"
 
 _PEERS = re.compile(r"(\d{1,9})\s*(->|<-)\s*(\d{1,9})")
 
@@ -102,6 +103,7 @@ class _Entries:
                 f"{self._malformed} of {len(entries)} entries are no entries and are left out",
                 "entries",
             )
+        self._unknown = +self._unknown
         if self._unknown:
             shown = ", ".join(sorted(self._unknown)[:5])
             self._bag.warning(
@@ -134,9 +136,10 @@ class _Entries:
             return Transfer(side, peer, f"group {group}" if group else "0", moved, group=group)
         kind = call_kind(name)
         if kind is None:
-            self._unknown[name] += 1
+            # The end of a group of calls is recorded as well; the calls are entries of their own.
+            self._unknown[name] += not name.rpartition(":")[2].startswith(GROUPED)
             return Local()
-        sequence_id = count_of(entry.get("collective_seq_id"))
+        sequence_id = count_of(entry.get("collective_seq_id", entry.get("seq_id")))
         if kind is CallKind.BARRIER:
             operand = result = None
         return Call(kind, group, sequence_id, operand, result)

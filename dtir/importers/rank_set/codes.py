@@ -213,6 +213,15 @@ _SETS: tuple[CodeEntry, ...] = (
         Severity.WARNING,
     ),
     CodeEntry(
+        "trace.window",
+        "Recorders keep the last calls only, and not equally many on all ranks. Calls are numbered, so that a rank whose file "
+        "begins later has issued the earlier ones.",
+        "rank 0 has calls 5 to 9, rank 1 has calls 7 to 9",
+        "all ranks have calls 5 to 9",
+        "let recorders keep more calls",
+        Severity.INFO,
+    ),
+    CodeEntry(
         "trace.size_mismatch",
         "The two ends of a transfer, or the members of a collective, state different sizes: data are cut off or read from "
         "behind a buffer, or the call hangs.",

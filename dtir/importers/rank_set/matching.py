@@ -28,6 +28,7 @@ class Meeting:
         members: the group, in its own order.
         parts: per rank that calls it the position of its event.
         present: how many members have a file in the set.
+        before: members that issued it before their files begin: a recorder keeps the last calls only.
     """
 
     kind: CallKind
@@ -35,6 +36,7 @@ class Meeting:
     members: Ranks
     parts: Mapping[int, int]
     present: int
+    before: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +128,24 @@ def _meetings(traces: Mapping[int, RankTrace], groups: Groups, bag: DiagnosticBa
         members = groups.members(name, sorted(by_rank), _size_hint(traces, by_rank), bag)
         known = rank_set(members)
         present = sum(rank in known for rank in traces)
-        for kind, parts in _buckets(calls, name, bag):
-            yield Meeting(kind, name, members, parts, present)
+        begins = {rank: own[0][0] for rank, own in calls.items() if own}
+        cut = 0
+        for kind, parts, number in _buckets(calls, name, bag):
+            # Numbers count every call of the group: a rank whose first one is higher has made the lower ones.
+            before = frozenset(rank for rank, first in begins.items() if number is not None and first > number)
+            cut += bool(before)
+            yield Meeting(kind, name, members, parts, present - len(before), before)
+        if cut:
+            bag.add(
+                Diagnostic(
+                    "trace.window",
+                    f"{cut} calls of process group {name or 'of all ranks'!r} lie before the first call that other files have: "
+                    "these ranks are taken to have issued them",
+                    ("groups", name or "default"),
+                    Severity.INFO,
+                    "let recorders keep more calls",
+                )
+            )
 
 
 def _numbered(traces: Mapping[int, RankTrace], by_rank: Mapping[int, Sequence[int]]) -> _Calls:
@@ -145,7 +163,10 @@ def _numbered(traces: Mapping[int, RankTrace], by_rank: Mapping[int, Sequence[in
     return found
 
 
-def _buckets(calls: _Calls, name: str | None, bag: DiagnosticBag) -> Iterator[tuple[CallKind, dict[int, int]]]:
+def _buckets(
+    calls: _Calls, name: str | None, bag: DiagnosticBag
+) -> Iterator[tuple[CallKind, dict[int, int], tuple[int, int] | None]]:
+    """Kind, calls by rank, and number of every collective; without a number where kinds were matched instead."""
     kinds: dict[tuple[int, int], dict[CallKind, int]] = defaultdict(dict)
     for rank, own in calls.items():
         for number, _, kind in own:
@@ -174,8 +195,9 @@ def _buckets(calls: _Calls, name: str | None, bag: DiagnosticBag) -> Iterator[tu
                 counted[kind] += 1
             buckets.setdefault(key, {})[rank] = position
             kind_of[key] = kind
+    numbers: dict[Hashable, tuple[int, int]] = {item: item for item in kinds if torn is None or item < torn}
     for key, parts in buckets.items():
-        yield kind_of[key], parts
+        yield kind_of[key], parts, numbers.get(key)
 
 
 def _size_hint(traces: Mapping[int, RankTrace], by_rank: Mapping[int, Sequence[int]]) -> int | None:

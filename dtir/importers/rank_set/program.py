@@ -92,6 +92,7 @@ class _Builder:
         self._layouts: dict[int, ShardingSpec] = {}
         self._assumed = Assumed()
         self._waits: dict[int, NodeId] = {}
+        self._before: dict[int, list[int]] = {}
         # Records repeat a few operations, types and rank sets; each is made and checked once.
         self._operations: dict[str, OperationName] = {}
         self._types: dict[Tensor, TensorType] = {}
@@ -100,6 +101,9 @@ class _Builder:
     def build(self, digest: str, attributes: Mapping[str, Any]) -> Built:
         for number in self._ordered.things:
             self._thing(number)
+            thing = self._matched.things[number]
+            for rank in thing.before if isinstance(thing, Meeting) else ():
+                self._before.setdefault(rank, []).append(number)
         self._wait_for_transfers()
         if not self._values:
             # A program needs a value: what the ranks start from, of which these files say nothing.
@@ -336,7 +340,8 @@ class _Builder:
 
     def _issue(self, rank: int) -> IssueList:
         own = self._matched.thing_of[rank]
-        steps = [(self._ids[own[position]],) for position in self._ordered.lists[rank]]
+        steps = [(self._ids[number],) for number in self._before.get(rank, ())]
+        steps += [(self._ids[own[position]],) for position in self._ordered.lists[rank]]
         if rank in self._waits:
             steps.append((self._waits[rank],))
         return IssueList(rank, tuple(steps))

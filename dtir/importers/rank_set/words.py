@@ -36,7 +36,7 @@ _WORDS: tuple[tuple[str, CallKind], ...] = (
 
 def call_kind(name: str) -> CallKind | None:
     """What a named call does; None for a name that is no collective (a wait, a send)."""
-    word = _LETTERS.sub("", name.rpartition(":")[2].lower())
+    word = _LETTERS.sub("", name.rpartition(":")[2].lower()).removeprefix("sparse")
     return next((kind for begin, kind in _WORDS if word.startswith(begin)), None)
 
 

@@ -44,6 +44,15 @@ def test_one_collective_for_one_call_of_every_rank() -> None:
     assert judged(found) == {}
 
 
+def test_recorders_that_keep_the_last_calls_only() -> None:
+    calls = [entry("nccl:all_reduce", number) for number in range(5, 10)]
+    found = recorders(calls, calls[2:])
+    assert "trace.window" in codes(found)
+    assert judged(found) == {}
+    short = recorders(calls, calls[2:4])
+    assert "rank 1" in judged(short)["deadlock.missing_rank"]
+
+
 def test_a_rank_that_calls_less_leaves_the_others_waiting() -> None:
     first, second = entry("nccl:all_reduce", 1), entry("nccl:all_reduce", 2)
     found = recorders([first, second], [first])
