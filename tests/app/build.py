@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from dataclasses import replace
 from functools import cache
 
 from dtir_app.columns import build_store, open_imported
@@ -13,6 +15,7 @@ from dtir.importers import load_path
 from dtir.importers.base import Imported
 from dtir.ir.program import DistributedTaskIR
 from dtir.schema.diagnostics import Diagnostic, DiagnosticSet
+from dtir.schema.frozen import freeze
 
 
 def example(name: str) -> Example:
@@ -37,3 +40,34 @@ def store_of(program: DistributedTaskIR, *diagnostics: Diagnostic, label: str = 
 
 def opened(program: DistributedTaskIR, *diagnostics: Diagnostic) -> Opened:
     return open_imported(Imported(program, DiagnosticSet(diagnostics), "dtir", "ab" * 20, "built.json"), lambda _: ())
+
+
+HOSTILE = (
+    "</script><script>window.hit=1</script>",
+    "<img src=x onerror=window.hit=2>",
+    "]]><svg onload=window.hit=3>",
+    "javascript:window.hit=4",
+    "{{7*7}}${7*7}<b>bold</b>\u202e",
+)
+"""Names that are markup; none may become it. What would run sets `window.hit`."""
+
+
+def hostile_program() -> DistributedTaskIR:
+    """A program whose every name and note is markup."""
+    program = load_path(example("faults").path).program
+    assert program is not None
+    labels = itertools.cycle(HOSTILE)
+    return replace(
+        program,
+        name=HOSTILE[0],
+        tasks=tuple(
+            replace(task, name=next(labels), attributes=freeze({**task.attributes, next(labels): next(labels)}))
+            for task in program.tasks
+        ),
+        values=tuple(replace(value, name=next(labels)) for value in program.values),
+    )
+
+
+def hostile_import() -> Imported:
+    """The same as an importer gives it, its file named alike."""
+    return Imported(hostile_program(), DiagnosticSet(()), HOSTILE[2], "ab" * 20, f"{HOSTILE[0]}.json")

@@ -86,7 +86,7 @@ def click_at(page: Page, figure: str, x: object, y: object) -> None:
     page.mouse.click(*bokeh_px(page, figure, x, y))
 
 
-LOCAL = re.compile(r"^(?:https?|wss?)://127\.0\.0\.1(?::\d+)?(?:/|$)|^(?:data|blob|about):")
+LOCAL = re.compile(r"^(?:https?|wss?)://127\.0\.0\.1(?::\d+)?(?:/|$)|^(?:data|blob|about|file):")
 
 
 @dataclass
