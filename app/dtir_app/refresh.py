@@ -9,6 +9,8 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
+from dtir_app.cues.case import known_of
+from dtir_app.cues.warming import warming
 from dtir_app.filters import filter_mask
 from dtir_app.frames import bars
 from dtir_app.frames.graph import GraphFrame, graph_frame, placed_of
@@ -55,6 +57,7 @@ class Painter:
     def __init__(self, state: State, parts: Parts, pen: Pen, library: Library, later: Later) -> None:
         self._state, self._parts, self._pen, self._library = state, parts, pen, library
         self.graph = Shown()
+        self._warming: set[str] = set()
         self._making: object = None
         self._inferring: Store | None = None
         self._mask: tuple[object, npt.NDArray[np.bool_]] | None = None
@@ -170,10 +173,24 @@ class Painter:
         if state.selection.value >= 0 or state.view == "tensor":
             self._infer(store)
         content = inspect(store, state.selection)
+        if state.selection.task >= 0:
+            self._warm_up(store)
         others = [("graph", "in graph"), ("mesh", "ranks"), ("tensor", "shard map")]
         if state.selection:
             content["show"] = [{"view": view, "label": label} for view, label in others if view != state.view]
         self._parts.inspector.show(content)
+
+    def _warm_up(self, store: Store) -> None:
+        """Have the facts of a large program derived in another thread; the inspector says the rest when they are there."""
+        work = warming(store)
+        if work is not None and store.digest not in self._warming:
+            self._warming.add(store.digest)
+            self.desk.later(work, partial(self._warmed, store))
+
+    def _warmed(self, store: Store) -> None:
+        self._warming.discard(store.digest)
+        if self._state.store is store and known_of(store).ready:
+            self.draw_inspector()
 
     def draw_drawer(self) -> None:
         state, store = self._state, self._state.store

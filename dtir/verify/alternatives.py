@@ -107,7 +107,7 @@ class _Finder:
     # -- rules -----------------------------------------------------------------------------------------------------------
 
     def _redundant(self) -> Iterator[Alternative]:
-        for item in self.context.remember("redundant findings", lambda: list(_redundant_findings(self.context))):
+        for item in redundant_findings(self.context):
             # A finding on two tasks stands at the one that could go; a sum of reductions names them all.
             here = item.path == (*self.flow.path, "tasks", str(self.index))
             if not here and not (item.code == "redundant.hoistable" and str(self.task.id) in item.subject):
@@ -229,6 +229,6 @@ def _sums_over(task: DistributedTask, dim: int) -> bool:
     return task.operation.name in _SUMS and adds and isinstance(dims, (tuple, list)) and dim in dims
 
 
-def _redundant_findings(context: Context) -> Iterator[Diagnostic]:
-    for rule in redundant.RULES:
-        yield from rule(context)
+def redundant_findings(context: Context) -> list[Diagnostic]:
+    """What the ``redundant.*`` rules find, looked for once for all tasks."""
+    return context.remember("redundant findings", lambda: [item for rule in redundant.RULES for item in rule(context)])

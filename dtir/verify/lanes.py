@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 
 import numpy as np
 
@@ -102,9 +103,36 @@ class Lanes:
     rank_count: int
 
 
+class LaneRuns:
+    """Runs of one program for its lanes, each made when it is first asked for."""
+
+    def __init__(self, program: DistributedTaskIR, strictness: Strictness = "nccl") -> None:
+        self.runs = Runs(program, strictness)
+        self._outcomes: dict[bool, Outcome] = {}
+
+    @cached_property
+    def projection(self) -> Projection | None:
+        """Steps and operations of every rank; None when there are too many participants."""
+        try:
+            return self.runs.projection or project(self.runs.program)
+        except TooLarge:
+            return None
+
+    def outcome(self, buffered: bool) -> Outcome:
+        """How far every rank gets."""
+        projection = self.projection
+        assert projection is not None
+        if buffered not in self._outcomes:
+            gone = projection.missing
+            blocked = np.unique(projection.members.op[gone]) if len(gone) else None
+            self._outcomes[buffered] = run(projection, buffered=buffered, blocked=blocked)
+        return self._outcomes[buffered]
+
+
 def lanes_of(
     program: DistributedTaskIR,
     *,
+    known: LaneRuns | None = None,
     ranks: Iterable[int] = (),
     tasks: Iterable[int] = (),
     buffered: bool = False,
@@ -113,19 +141,18 @@ def lanes_of(
     """The lanes of some ranks of a structurally valid program; None when it has too many participants.
 
     Args:
+        known: runs of the same program to use again.
         ranks: who is shown first; ranks of the circle and of `tasks` follow, at most `MOST_RANKS` in all.
         tasks: indices of tasks around which the steps of ranks that get through are shown.
         buffered: senders go on without their receivers.
         strictness: as for `dtir.verify.verify`.
     """
-    runs = Runs(program, strictness)
-    try:
-        projection = runs.projection or project(program)
-    except TooLarge:
+    known = known if known is not None else LaneRuns(program, strictness)
+    projection = known.projection
+    if projection is None:
         return None
-    blocked = np.unique(projection.members.op[projection.missing]) if len(projection.missing) else None
-    outcome = run(projection, buffered=buffered, blocked=blocked)
-    circle = _circle(runs, projection, outcome, buffered)
+    outcome = known.outcome(buffered)
+    circle = _circle(known.runs, projection, outcome, buffered)
     wanted = set(tasks)
     shown = _chosen(projection, outcome, circle, list(ranks), wanted)
     lanes = _Drawer(projection, outcome).lanes(shown, wanted)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
+import pytest
+from dtir_app.cues import case
+from dtir_app.cues.warming import warming
 from dtir_app.frames.inspector import inspect
 from dtir_app.frames.why import why_section
+from dtir_app.memo import Memo
 from dtir_app.selection import of_task
 from dtir_app.store import Store
 
@@ -45,3 +50,17 @@ def test_local_tasks_have_no_such_section(shared_data: Path) -> None:
     assert why_section(store, task(store, "t1")) == []
     titles = [section["title"] for section in inspect(store, of_task(task(store, "t3")))["sections"]]  # type: ignore[attr-defined]
     assert "Why is it here" in titles
+
+
+def test_a_large_program_says_that_its_facts_are_being_derived(
+    shared_data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = dataclasses.replace(corpus_store(shared_data, "C001"), memo=Memo())
+    monkeypatch.setattr(case, "LARGE", 1)
+    (waiting,) = why_section(store, task(store, "t3"))
+    assert waiting["waits"]
+    work = warming(store)
+    assert work is not None
+    work.result(timeout=60)
+    assert warming(store) is None
+    assert str(rows(store, "t3")["forced by"]["text"]).startswith("t1 (sum) reduces over a dim")

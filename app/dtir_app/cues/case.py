@@ -13,10 +13,15 @@ from dtir.analysis.states import State, declared_state
 from dtir.ir.tasks import DistributedTask
 from dtir.ir.values import DistributedValue
 from dtir.verify import Context, mode_of
+from dtir.verify.alternatives import redundant_findings
+from dtir.verify.lanes import LaneRuns
 from dtir_app.cues.verdicts import Verdicts
 from dtir_app.kinds import KINDS
 from dtir_app.selection import of_task, of_value, selection_text
 from dtir_app.store import Finding, Store
+
+LARGE = 5_000
+"""Tasks from which on facts are derived in another thread before anything is drawn from them."""
 
 
 class Known:
@@ -25,6 +30,25 @@ class Known:
     def __init__(self, store: Store) -> None:
         self.store = store
         self.verdicts = Verdicts(store.program)
+        self._warm = False
+
+    @property
+    def ready(self) -> bool:
+        """Whether asking for facts is quick: the program is small, or they have been derived."""
+        return self._warm or len(self.store.tasks) <= LARGE
+
+    def warm(self) -> None:
+        """Derive what pictures and reasons read; for large programs in another thread."""
+        context = self.context
+        if context is not None:
+            assert context.flows is not None
+            redundant_findings(context)
+        self._warm = True
+
+    @cached_property
+    def lanes(self) -> LaneRuns:
+        """Runs of the program's communication, for its lanes."""
+        return LaneRuns(self.store.program)
 
     @cached_property
     def context(self) -> Context | None:

@@ -28,7 +28,7 @@ def draw(case: Case) -> Picture:
         Choice("sends", "a send", (("rendezvous", "waits for its receiver"), ("buffered", "goes on at once")), mode)
     )
     tasks = [task for task in case.tasks if task < len(program.tasks)]
-    lanes = lanes_of(program, ranks=case.ranks, tasks=tasks, buffered=mode == "buffered")
+    lanes = lanes_of(program, known=case.known.lanes, ranks=case.ranks, tasks=tasks, buffered=mode == "buffered")
     if lanes is None or not lanes.lanes:
         picture.says = (
             "The program communicates nowhere in its own task list."

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from dtir.verify.why import End, Why, why
 from dtir_app.cues.case import known_of
+from dtir_app.cues.warming import BUSY
 from dtir_app.frames.rows import LINKS, Row, Section, row, section, task_link
 from dtir_app.kinds import COMMUNICATION, Family
 from dtir_app.store import Store
 from dtir_app.text import bytes_text, exact_bytes_text
 
-MOST_TASKS = 200_000
-"""Tasks of a program whose layouts are walked when the first reason is asked for."""
-
 
 def why_of(store: Store, index: int) -> Why | None:
     """The reasons of a task, kept with the store; None for one that does not communicate, or where the structure is broken."""
-    if Family(int(store.tasks.family[index])) not in COMMUNICATION or len(store.tasks) > MOST_TASKS:
+    if Family(int(store.tasks.family[index])) not in COMMUNICATION:
         return None
 
     def find() -> Why | None:
@@ -30,6 +28,8 @@ def why_of(store: Store, index: int) -> Why | None:
 
 def why_section(store: Store, index: int) -> list[Section]:
     """The section; none for a task that does not communicate."""
+    if Family(int(store.tasks.family[index])) in COMMUNICATION and not known_of(store).ready:
+        return [section("Why is it here", [row("", BUSY)]) | {"why": True, "waits": True}]
     reason = why_of(store, index)
     if reason is None:
         return []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, ClassVar
 
 from dtir.verify.catalogue import TABLE
@@ -13,6 +13,7 @@ from dtir_app.components import Element, Message
 from dtir_app.cues import picture_of, picture_of_selection
 from dtir_app.cues.case import known_of
 from dtir_app.cues.verdicts import MOST_REPAIRS
+from dtir_app.cues.warming import BUSY, warming
 from dtir_app.frames.communication import sentence
 from dtir_app.panels.base import Cell, Desk, Figure, Kind, Row
 from dtir_app.selection import Selection, selection_text
@@ -44,6 +45,7 @@ class FindingPanel:
         self.elements: Mapping[str, Element] = {"finding": self.element}
         self.figures: Mapping[str, Figure] = {}
         self._running: set[tuple[str, tuple[str, ...]]] = set()
+        self._waiting: set[str] = set()
 
     def draw(self, desk: Desk) -> None:
         """Show the finding gone through; without one the selection; without that the worst finding."""
@@ -55,6 +57,11 @@ class FindingPanel:
         if not about:
             text = "Reading and judging found nothing. Select a task or tensor to see it in the same marks."
             self.element.show({"message": text})
+            return
+        work = warming(store)
+        if work is not None:
+            self.element.show({"message": BUSY})
+            self._once(desk, store, work)
             return
         known = state.options.get(NAME, {})
         options = known if known.get("about", about) == about else {}
@@ -70,6 +77,23 @@ class FindingPanel:
         for made in picture.wants:
             self._judge(desk, store, made)
         self.element.show({"head": head, "picture": picture.payload()})
+
+    def _once(self, desk: Desk, store: Store, work: Future[None]) -> None:
+        """Draw when the facts of a large program are there."""
+        if store.digest in self._waiting:
+            return
+        self._waiting.add(store.digest)
+
+        def done() -> None:
+            self._waiting.discard(store.digest)
+            fault = work.exception()
+            if fault is not None:
+                _LOG.error("deriving facts failed", exc_info=fault)
+                self.element.show({"message": f"The explorer itself failed here ({type(fault).__name__}: {fault})."})
+            elif desk.store is store:
+                self.draw(desk)
+
+        desk.later(work, done)
 
     def _judge(self, desk: Desk, store: Store, made: tuple[str, ...]) -> None:
         """Let the value-level judge run in another thread, once; draw again when it has spoken."""
