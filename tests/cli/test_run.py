@@ -345,3 +345,37 @@ def test_a_deadlock_is_a_finding(run: Run, saved: Callable[[str, str], Path]) ->
     (finding,) = done.json["findings"]
     assert finding["code"] == "run.deadlock"
     assert "ranks 0 wait for ranks 1" in finding["message"]
+
+
+ORACLE = """schema: dtir-program/1
+name: gathered
+mesh: {axes: [[dp, 2]]}
+values:
+- {id: p, shape: [4], dims: [[dp]]}
+- {id: P, shape: [4], dims: [[]]}
+- {id: g, shape: [4], dims: [[]]}
+- {id: a, shape: [4], dims: [[]]}
+tasks:
+- {id: t1, kind: collective, coll: all_gather, in: [p], out: [P], axes: [dp], dim: 0}
+- {id: t2, kind: local, op: add, in: [%s, g], out: [a]}
+oracle:
+- {id: o1, kind: local, op: add, in: [g, g], out: [a]}
+inputs: [p, g]
+outputs: [a]
+"""
+
+
+@pytest.mark.parametrize(("operand", "wrong"), [("g", False), ("P", True)])
+def test_an_explicit_undivided_program_is_what_counts(
+    run: Run, saved: Callable[[str, str], Path], operand: str, wrong: bool
+) -> None:
+    """The oracle says a = g + g, whatever the tasks of the divided program look like."""
+    done = run("run", saved("o.dtir.yaml", ORACLE % operand), "--format", "json")
+    assert (done.code, codes(done)) == ((1, ["run.values_differ"]) if wrong else (0, []))
+    (value,) = done.json["values"]
+    assert value["compared_with"] == "undivided"
+    assert (value["wrong"] > 0) is wrong
+    assert (value["max_error"] > value["bound"]) is wrong
+    text = run("run", saved("o.dtir.yaml", ORACLE % operand))
+    assert "undivided program" in text.out
+    assert ("differ from the undivided program" in text.out) is wrong
