@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from dtir.execute.backends.base import Capabilities, Probe
 from dtir.execute.backends.cupy_devices import DevicesSession
-from dtir.execute.backends.cupy_fabric import DeviceFabric
+from dtir.execute.backends.cupy_fabric import DeviceFabric, kernels_of
 from dtir.execute.backends.cupy_lane import Lane
 from dtir.execute.backends.cupy_peers import Peers
 from dtir.execute.backends.cupy_probe import probe_devices
@@ -121,6 +121,7 @@ class CupyBackend:
         if len(devices) > 1:
             place_of = [devices.index(seat.device or 0) for seat in binding.seats]
             return DevicesSession(plan, Peers(self.runtime, devices, place_of), options, observer)
+        self.runtime.compile(kernels_of(plan, self.runtime.geometry(devices[0])), devices[0])
         lane = Lane(self.runtime, devices[0], timed=observer is not None)
         return DeviceSession(plan, DeviceFabric(range(plan.ranks), lane), options, observer)
 

@@ -207,17 +207,28 @@ class CudaRuntime:
         with cuda.Device(stream.device), cuda.using_allocator(arena.pool.malloc), stream.stream:
             yield
 
-    def _function(self, device: int, expression: str) -> Any:
-        found = self._functions.get((device, expression))
-        if found is None:
-            module = self.xp.RawModule(code=kernel_source(), options=OPTIONS, name_expressions=(expression,))
-            found = self._functions[device, expression] = module.get_function(expression)
-        return found
+    def compile(self, expressions: Sequence[str], device: int) -> None:
+        """Compile kernels that are not ready into one module.
+
+        Raises:
+            DeviceError: NVRTC is missing, or refuses the source.
+        """
+        wanted = tuple(one for one in dict.fromkeys(expressions) if (device, one) not in self._functions)
+        if not wanted:
+            return
+        with self.xp.cuda.Device(device):
+            try:
+                module = self.xp.RawModule(code=kernel_source(), options=OPTIONS, name_expressions=wanted)
+                for expression in wanted:
+                    self._functions[device, expression] = module.get_function(expression)
+            except (RuntimeError, self.xp.cuda.compiler.CompileException) as error:
+                raise DeviceError(f"the kernels cannot be compiled: {str(error).strip()[:500]}") from error
 
     def launch(self, launch: Launch, stream: Any) -> None:
         """Issue a kernel; it is compiled when it is first met."""
+        self.compile([launch.expression], stream.device)
+        function = self._functions[stream.device, launch.expression]
         with self.xp.cuda.Device(stream.device):
-            function = self._function(stream.device, launch.expression)
             # Structures go by value as arrays of one element, plain numbers as scalars.
             arguments = tuple(argument if argument.dtype.names else argument[0] for argument in launch.arguments)
             with stream.stream:
@@ -282,14 +293,24 @@ class CudaRuntime:
         with self.on(stream, arena):
             try:
                 stream.stream.begin_capture(self.xp.cuda.runtime.streamCaptureModeThreadLocal)
-                try:
-                    yield found
-                finally:
-                    graph = stream.stream.end_capture()
             except RuntimeError as error:
-                if isinstance(error, DeviceError):
-                    raise
-                raise DeviceError(f"the work cannot be captured: {error}") from error
+                raise DeviceError(f"no capture can begin: {error}") from error
+            try:
+                yield found
+            finally:
+                graph = _captured(stream)
         if arena.held_bytes != held:
             raise DeviceError("memory was taken from the device during a capture: run once before it")
         found.graph = CudaGraph(graph)
+
+
+def _captured(stream: Any) -> Any:
+    """End a capture.
+
+    Raises:
+        DeviceError: something was done in it that CUDA does not capture, or a stream was not joined.
+    """
+    try:
+        return stream.stream.end_capture()
+    except RuntimeError as error:
+        raise DeviceError(f"the work cannot be captured: {error}") from error

@@ -15,12 +15,12 @@ from dtir.execute.accumulate import ReductionError
 from dtir.execute.backends.base import Combine
 from dtir.execute.backends.cupy_lane import Lane
 from dtir.execute.backends.cupy_moves import exchange_box, gather_box
-from dtir.execute.dtypes import Array
+from dtir.execute.dtypes import Array, numpy_dtype
 from dtir.execute.exchange import Exchange, Moves
 from dtir.execute.fabric import LocalFabric
-from dtir.execute.kernels import blocks, can_fold, fold, pairs
+from dtir.execute.kernels import Geometry, blocks, can_fold, fold, pairs
 from dtir.execute.semantics import ExchangeError, shard_bounds
-from dtir.execute.steps import Step
+from dtir.execute.steps import ExecPlan, Step
 from dtir.execute.values import Held, Slab, is_shared
 from dtir.ir.reductions import ReductionKind
 
@@ -185,9 +185,28 @@ class DeviceFabric(LocalFabric):
         return Slab(ranks, result)
 
 
+def kernels_of(plan: ExecPlan, geometry: Geometry) -> list[str]:
+    """The reductions that a plan launches, as kernels to have ready; those of moves are small and few."""
+    found: dict[str, None] = {}
+    for scope in plan.scopes:
+        for step in scope.steps:
+            request = step.exchange
+            if request is None or request.reduction is None:
+                continue
+            for slot in step.inputs:
+                dtype = numpy_dtype(scope.slots[slot].value.type.dtype)
+                element = ELEMENT_OF.get(dtype.name)
+                kind = _TRUTH.get(request.reduction, request.reduction) if dtype.kind == "b" else request.reduction
+                for members in {len(group) for group in request.groups} - {1}:
+                    if element is not None and can_fold(element, kind):
+                        listed = [256 * member for member in range(members)]
+                        found[fold(listed, [1 << 40], element, kind, 1, geometry).expression] = None
+    return list(found)
+
+
 def _slab_of(members: Any) -> Array | None:
     """The members' arrays where they are one; None where they are listed."""
     return None if isinstance(members, (list, tuple)) else members
 
 
-__all__ = ["ELEMENT_OF", "DeviceFabric", "ExchangeError"]
+__all__ = ["ELEMENT_OF", "DeviceFabric", "ExchangeError", "kernels_of"]

@@ -235,6 +235,11 @@ class HostRuntime:
         else:
             work()
 
+    def compile(self, expressions: Sequence[str], device: int) -> None:
+        """Have kernels ready."""
+        del device
+        self._kernels.add(expressions)
+
     def launch(self, launch: Launch, stream: HostStream) -> None:
         """Run a kernel."""
         self._issue("launch", launch.expression, stream, launch.reads, launch.writes, lambda: self._kernels.run(launch))

@@ -169,8 +169,12 @@ class DeviceRuntime(Protocol):
         """In this thread: work of the array module goes to the stream, its memory comes from the arena."""
         ...
 
+    def compile(self, expressions: Sequence[str], device: int) -> None:
+        """Have kernels ready before they are launched; together they take little longer than one alone."""
+        ...
+
     def launch(self, launch: Launch, stream: Any) -> None:
-        """Issue a kernel."""
+        """Issue a kernel; it is compiled now where it is not ready."""
         ...
 
     def copy(self, target: int, source: int, size_bytes: int, stream: Any) -> None:

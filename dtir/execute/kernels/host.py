@@ -55,7 +55,15 @@ class HostKernels:
         if self._compiler is None:
             raise CompileError(f"no C++ compiler was found ({', '.join(COMPILERS)}, or CXX)")
         self._entries: dict[str, Callable[..., None]] = {}
-        wanted = list(dict.fromkeys(expressions))
+        self.add(expressions)
+
+    def add(self, expressions: Iterable[str]) -> None:
+        """Compile those that are not there yet, together.
+
+        Raises:
+            CompileError: the compiler refuses one of them.
+        """
+        wanted = [expression for expression in dict.fromkeys(expressions) if expression not in self._entries]
         if wanted:
             self._compile(wanted)
 
@@ -82,8 +90,7 @@ class HostKernels:
         Raises:
             CompileError: the compiler refuses the instance.
         """
-        if launch.expression not in self._entries:
-            self._compile([launch.expression])
+        self.add([launch.expression])
         grid = (ctypes.c_uint * 3)(*launch.grid)
         held = [np.ascontiguousarray(argument) for argument in launch.arguments]
         arguments = (ctypes.c_void_p * len(held))(*(array.ctypes.data for array in held))
