@@ -47,6 +47,11 @@ class Progress:
         self._done += bool(self._label)
         self._label = label
 
+    def at(self, done: int, label: str) -> None:
+        """Say how many steps are done by now, and what is worked on."""
+        self._done = done
+        self._label = label
+
     def __enter__(self) -> Self:
         if self._on:
             self._thread.start()

@@ -331,7 +331,7 @@ def _execute(prepared: Prepared, console: Console) -> Report:
     with Progress(console, total) as progress:
 
         def note(done: int, of: int) -> None:
-            progress.step(f"step {done} of {of}")
+            progress.at(done, "steps" if done else "starting")
 
         try:
             return run_prepared(prepared, note)

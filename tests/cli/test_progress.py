@@ -59,3 +59,15 @@ def test_short_work_draws_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_bar() -> None:
     assert bar(1, 2, "a.json", 3.2) == f"[{'#' * 12}{'.' * 12}] 1/2 a.json 3 s"
     assert bar(0, 0, "", 0).startswith("[....")
+
+
+def test_what_is_done_may_be_said_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who asks now and then how far others are hears the same number twice, or skips some."""
+    monkeypatch.setattr(progress, "SHOWN_AFTER_S", 0)
+    terminal = Terminal()
+    shown = Progress(Console(io.StringIO(), terminal, {}), 10)
+    for done in (0, 3, 3, 7):
+        shown.at(done, "steps")
+    with shown:
+        assert terminal.written.wait(30)
+    assert "7/10 steps" in terminal.getvalue()
