@@ -30,6 +30,7 @@ __all__ = [
     "Source",
     "load_bytes",
     "load_path",
+    "load_several",
     "load_stream",
     "open_set",
 ]
@@ -113,6 +114,18 @@ def open_set(items: Sequence[str | Path | tuple[str, bytes] | Source], *, limits
     from dtir.importers.several import open_set as opened
 
     return opened(items, limits=limits)
+
+
+def load_several(
+    items: Sequence[str | Path | tuple[str, bytes]], *, limits: Limits = DEFAULT_LIMITS
+) -> list[tuple[str, Imported]]:
+    """(name, program) of several files at once, given by path or as (name, bytes): traces of the ranks of a job are one.
+
+    See `dtir.importers.several.load_several`.
+    """
+    from dtir.importers.several import load_several as loaded
+
+    return loaded(items, limits=limits)
 
 
 def load_path(path: str | Path, *, limits: Limits = DEFAULT_LIMITS) -> Imported:

@@ -123,6 +123,42 @@ def _jobs(names: Sequence[str]) -> list[list[str]]:
     return list(jobs.values()) if apart else [list(names)]
 
 
+def load_several(
+    items: Sequence[str | Path | tuple[str, bytes]], *, limits: Limits = DEFAULT_LIMITS
+) -> list[tuple[str, Imported]]:
+    """What several files hold, say those that were dropped onto a page at once: traces of the ranks of a job as one program.
+
+    Args:
+        items: paths, or (name, bytes) pairs.
+        limits: of each file.
+
+    Returns:
+        (name, program) in the order in which the first file of each was given.
+    """
+    from dtir.importers import load_bytes, load_path
+
+    by_name: dict[str, list[str | Path | tuple[str, bytes]]] = {}
+    named: list[tuple[str, str | None]] = []
+    for item in items:
+        name = item[0] if isinstance(item, tuple) else str(item)
+        by_name.setdefault(name, []).append(item)
+        named.append((name, sniff_bytes(item[1]) if isinstance(item, tuple) else sniff(item)))
+    found: list[tuple[str, Imported]] = []
+    for one in group(named):
+        members = [by_name[name].pop(0) for name in one.files]
+        if one.joined:
+            found.append((one.name, open_set(members, limits=limits)))
+        else:
+            (item,) = members
+            alone = (
+                load_bytes(item[1], name=item[0], limits=limits)
+                if isinstance(item, tuple)
+                else load_path(item, limits=limits)
+            )
+            found.append((one.name, alone))
+    return found
+
+
 def open_set(items: Sequence[Item], *, limits: Limits = DEFAULT_LIMITS) -> Imported:
     """One program of the files of several ranks, each with its issue order.
 

@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import pytest
 
+from dtir.importers import load_several
 from dtir.importers.rank_set.naming import program_name, rank_in_name, set_name
 from dtir.importers.several import group
+from tests.helpers.traces import kept
 
 
 @pytest.mark.parametrize(
@@ -52,6 +54,18 @@ def test_names_that_have_nothing_in_common_are_one_job() -> None:
         ("first.rank0.json",),
         ("x.0.et", "y.1.et"),
     ]
+
+
+def test_files_dropped_together() -> None:
+    hlo = b"ENTRY e { ROOT a = f32[2] parameter(0) }"
+    upload = [(path.name, path.read_bytes()) for path in kept("desync_deadlock")]
+    found = load_several([*upload[:2], ("e.hlo", hlo), *upload[2:], ("e.hlo", hlo)])
+    assert [name for name, _ in found] == [upload[0][0], "e.hlo", "e.hlo"]
+    joined = found[0][1].program
+    assert joined is not None
+    assert joined.mesh.size == 4
+    (same,) = load_several(kept("desync_deadlock"))
+    assert same[1].digest == found[0][1].digest
 
 
 def test_another_format_is_another_program() -> None:
