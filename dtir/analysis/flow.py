@@ -18,6 +18,7 @@ from dtir.analysis.exchanges import ExchangeReader
 from dtir.analysis.intern import Interned
 from dtir.analysis.layout import SIZELESS, layout_deviations
 from dtir.analysis.local import Step, local_step, unknown_step
+from dtir.analysis.permuted import permute_step
 from dtir.analysis.states import State
 from dtir.analysis.transitions import exchange_step, reshard_step, transfer_step
 from dtir.ir.collectives import CollectivePermute
@@ -199,7 +200,7 @@ class Walker:
                 return _pairwise(operands, results, self.around, transfer_step)
             case Collective(spec=spec):
                 if isinstance(spec, CollectivePermute):
-                    return _pairwise(operands, results, self.around, transfer_step)
+                    return _pairwise(operands, results, self.around, partial(permute_step, pairs=spec.pairs))
                 read = self.reader.read(task, spec)
                 if read is None:
                     return unknown_step(results, self.around)

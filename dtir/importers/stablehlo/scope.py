@@ -19,6 +19,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 
 from dtir.importers.hlo.axes import RankSpace
 from dtir.importers.hlo.collectives import CollectiveMaker
@@ -53,6 +54,16 @@ from dtir.ir.values import DistributedValue, ValueRole
 from dtir.schema.frozen import FrozenDict
 
 _CONTROLS = frozenset({"sdy.sharding_group"})
+_RELAYOUTS = frozenset(
+    {
+        "sdy.reshard",
+        "sdy.all_gather",
+        "sdy.all_to_all",
+        "sdy.all_reduce",
+        "sdy.reduce_scatter",
+        "sdy.collective_permute",
+    }
+)
 _MOVES = re.compile(r"\{([^{}]*)\}\s*:\s*(\d{1,9})\s*->\s*(\d{1,9})")
 
 
@@ -153,9 +164,24 @@ class MlirScope(ScopeLowering):
         return self._task(instruction, Collective(stages[-1].spec), leaves, instruction.shape)
 
     def _plain_body(self, instruction: Instruction, leaves: Sequence[ValueId]) -> TaskBodyVariant:
-        if instruction.opcode == "sdy.reshard" and all(self._is_known(self._value(leaf)) for leaf in leaves):
-            return Reshard()
-        return LocalCompute()
+        """A change of layout whose communication is the compiler's to choose, or a step without any.
+
+        Collectives on shards of different sizes are such changes too: what is padded, and where, is the compiler's choice.
+        """
+        known = all(self._is_known(self._value(leaf)) for leaf in leaves)
+        if not known or instruction.opcode not in _RELAYOUTS or instruction.flag("ill_formed"):
+            return LocalCompute()
+        after = self._stated_pending(instruction)
+        before = {axis for leaf in leaves for axis in self._value(leaf).sharding.partial_axes}
+        # Nothing is sent to make a value pending: all but one rank take zeros for it.
+        return LocalCompute() if after - before else Reshard()
+
+    def _stated_pending(self, instruction: Instruction) -> set[str]:
+        sharding = instruction.attributes.get("sharding")
+        if not isinstance(sharding, Named):
+            return set()
+        spec, _ = self.lowering.layouts.stated(instruction.shape.leaves()[0], sharding, local=False)
+        return set(spec.partial_axes)
 
     def _value(self, identifier: ValueId) -> DistributedValue:
         if len(self._found) < len(self.values):
@@ -193,22 +219,33 @@ class MlirScope(ScopeLowering):
             return None
         maker = _Maker(self.lowering, sharding.mesh, value)
         text = instruction.text("axes") or ""
+        result, _ = self.lowering.layouts.stated(instruction.shape.leaves()[0], sharding, local=False)
+        if not maker.even(value.sharding) or not maker.even(result):
+            return None
         try:
-            match instruction.opcode:
-                case "sdy.all_gather":
-                    return maker.along_dims(text, maker.gather)
-                case "sdy.reduce_scatter":
-                    return maker.along_dims(text, maker.scatter)
-                case "sdy.all_to_all":
-                    return maker.moves(text)
-                case "sdy.all_reduce":
-                    return maker.all_reduce(text)
-                case "sdy.collective_permute":
-                    return maker.permute(value, sharding, instruction, self._source_sharding(instruction))
-                case _:
-                    return None
+            found = self._made(maker, instruction, text, value, sharding)
         except HloSyntaxError:
             return None
+        if found is None or not all(maker.even(stage.after) for stage in found if stage.after is not None):
+            return None
+        return found
+
+    def _made(
+        self, maker: _Maker, instruction: Instruction, text: str, value: DistributedValue, sharding: Named
+    ) -> list[Stage] | None:
+        match instruction.opcode:
+            case "sdy.all_gather":
+                return maker.along_dims(text, maker.gather)
+            case "sdy.reduce_scatter":
+                return maker.along_dims(text, maker.scatter)
+            case "sdy.all_to_all":
+                return maker.moves(text)
+            case "sdy.all_reduce":
+                return maker.all_reduce(text)
+            case "sdy.collective_permute":
+                return maker.permute(value, sharding, instruction, self._source_sharding(instruction))
+            case _:
+                return None
 
     def _source_sharding(self, instruction: Instruction) -> Named | None:
         name = instruction.operands[0]
@@ -237,6 +274,14 @@ class _Maker:
         if axes is None:
             raise HloSyntaxError("the axes are no axes of the program", 0)
         return axes
+
+    def even(self, spec: ShardingSpec) -> bool:
+        """Whether all shards of the value have one size."""
+        size = self._space.mesh.axis_size
+        return all(
+            not isinstance(extent, int) or extent % prod(map(size, axes)) == 0
+            for extent, axes in zip(self._type.shape, spec.dimension_axes, strict=False)
+        )
 
     def _local_bytes(self, spec: ShardingSpec) -> int:
         return local_bytes(self._type, spec, self._space.mesh.axis_size)
