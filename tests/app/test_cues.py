@@ -15,9 +15,11 @@ from dtir_app.store import Store
 from dtir.explain import catalogue
 from dtir.importers.base import Imported
 from dtir.importers.yaml import read_programs
+from dtir.presets.pipeline import PipelineKind, pipeline_program
 from dtir.schema.diagnostics import DiagnosticSet
 from dtir.verify.catalogue import TABLE, Entry, document
 from dtir.verify.catalogue.cues import Cue, cue_of
+from tests.app.build import store_of, store_of_example
 from tests.app.corpus import corpus_store, corpus_stores
 
 
@@ -123,6 +125,14 @@ def test_a_dropped_reduction_runs_into_a_tile_that_is_not_hatched(shared_data: P
     assert facts(drawn)["ge"] == "follows as pending sum over edp, declared [ep, ·, ·]"
 
 
+def test_a_reduction_of_a_dump_shows_inferred_shares() -> None:
+    store = store_of_example("transformer_train")
+    drawn = draw_cue(Cue.PENDING, Case(store, None, (store.tasks.name.index("all-reduce.1"),), ()))
+    assert "inferred" in drawn.says
+    assert facts(drawn)["dot.3"] == "pending sum per rank over axis1"
+    assert any(mark.get("hatch") == "axis-1" for mark in drawn.marks)
+
+
 def test_a_factor_travels_as_a_badge_with_the_axis_that_makes_it(shared_data: Path) -> None:
     drawn = picture(corpus_store(shared_data, "C024"), "scale.factor")
     assert [text for text in texts(drawn) if text.startswith("×")] == ["×2 dp", "×2 dp"]
@@ -188,6 +198,18 @@ def test_a_pipeline_counts_live_microbatches_against_its_limit(shared_data: Path
     drawn = picture(corpus_store(shared_data, "C093"), "pipeline.inflight")
     assert facts(drawn)["rank 0"] == "at most 4 live microbatches; the limit allows 2"
     assert [text for text in texts(drawn) if text[0] in "FB"] == ["F0", "F1", "F2", "F3", "B0", "B1", "B2", "B3"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "chunks", "bubble"),
+    [(PipelineKind.GPIPE, 1, 3 / 8), (PipelineKind.ONE_F_ONE_B, 1, 3 / 8), (PipelineKind.INTERLEAVED, 2, 3 / 16)],
+)
+def test_the_bubble_that_is_drawn_is_that_of_the_formula(kind: PipelineKind, chunks: int, bubble: float) -> None:
+    store = store_of(pipeline_program(kind, stages=4, microbatches=8, chunks=chunks))
+    drawn = draw_cue(Cue.PIPELINE, Case(store, None, (0,), ()))
+    formula = "(p − 1)/m" if chunks == 1 else "(p − 1)/(v·m)"
+    assert facts(drawn)["bubble"] == f"{bubble:.2f} of the work of the busiest rank; {formula} = {bubble:.2f} at best"
+    assert not any(mark.get("stroke") == "bad" for mark in drawn.marks)
 
 
 def test_a_race_names_where_the_accesses_meet(shared_data: Path) -> None:

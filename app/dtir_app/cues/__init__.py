@@ -147,7 +147,12 @@ def draw_cue(cue: Cue, case: Case) -> Picture:
         picture.says = picture.says or other.says
     finding = case.finding
     if finding is not None:
-        picture.fix = sentence(finding.hint or "see the message; no repair is known to a rule")
+        remark = (
+            "a remark: nothing is to be mended"
+            if finding.severity == "info"
+            else "no rule knows a repair; see the message"
+        )
+        picture.fix = sentence(finding.hint or remark)
         for label, path in finding.related[:8]:
             picture.fact("see also", f"{label} ({path})")
     elif not picture.fix:

@@ -8,6 +8,7 @@ from dtir.verify.lanes import Lane, LaneOp, Lanes, LaneStep, Reach, lanes_of
 from dtir_app.cues.case import Case
 from dtir_app.cues.marks import Choice, Picture, kept, listed
 from dtir_app.kinds import KINDS
+from dtir_app.text import ranks_text
 
 TOP, COLUMN, ROW, WIDE, HIGH = 26.0, 128.0, 62.0, 96.0, 34.0
 PLAIN_LEFT, LOOP_LEFT = 78.0, 196.0
@@ -232,9 +233,13 @@ class _Lanes:
                 picture.fact(
                     self._name(op), f"never issued by rank {listed(op.absent)}", self.case.task_key(op.task), tone="bad"
                 )
+        issued: dict[str, list[int]] = {}
         for lane in lanes.lanes:
-            words = [self._step_words(step) for step in lane.steps]
-            picture.fact(f"rank {lane.rank} issues", " → ".join(words))
+            issued.setdefault(" → ".join(self._step_words(step) for step in lane.steps), []).append(lane.rank)
+        for words, ranks in issued.items():
+            picture.fact(
+                f"rank{'s' if len(ranks) > 1 else ''} {ranks_text(ranks)} issue{'s' if len(ranks) == 1 else ''}", words
+            )
         picture.explain("box", "family-1", "collective")
         if any(op.transfer for op in lanes.ops.values()):
             picture.explain("box", "family-2", "transfer (→ sends, ← receives)")

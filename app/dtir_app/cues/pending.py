@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dtir.analysis.deviations import Deviation, Kind
 from dtir.analysis.liveness import liveness
 from dtir.analysis.states import State
+from dtir.ir.collectives import AllReduce, ReduceScatter
 from dtir.ir.reductions import ReductionKind
 from dtir.ir.tasks import Collective, Reshard
 from dtir_app.cues.case import Case
@@ -20,6 +21,9 @@ from dtir_app.kinds import COMMUNICATION, Family
 
 MOST_UP, MOST_DOWN = 3, 2
 MOST_OPERANDS = 6
+INFERRED = (
+    "The hatch ends at the task that reduces it; what ranks hold before it is inferred to be shares, from its groups."
+)
 
 _IN_PLACE = frozenset({Kind.GATHER_PARTIAL, Kind.WRONG_REDUCTION, Kind.INCOMPLETE_AXES, Kind.MIXED_OPS})
 _BEFORE = frozenset(
@@ -34,14 +38,15 @@ def draw(case: Case) -> Picture:
     main = case.task
     if main < 0:
         return _alone(case, picture)
-    culprits = _culprits(case, item)
+    loose = inferred_states(case, main)
+    culprits = _culprits(case, item) or list(loose)
     axes = item.axes if item is not None and item.axes else case.axes
     tasks = list(dict.fromkeys([*_upstream(case, culprits, axes), main, *_downstream(case, main)]))
     tasks = [task for task in tasks if len(case.operands(task)) <= MOST_OPERANDS or task == main]
     ghosts = list(_ghosts(case, item, main, culprits, axes))
     chain = lay_out(case, tasks, ghosts)
     wrong = _wrong_edges(case, item, main, culprits)
-    states = _arriving(case, item, main)
+    states = _arriving(case, item, main) | loose
     draw_arrows(case, picture, chain, wrong=wrong, faded=_replaced(item, main))
     draw_tiles(case, picture, chain, states, wrong=_wrong_values(case, item))
     draw_tasks(case, picture, chain, wrong=[main] if case.finding is not None else [], faded=_replaced(item, main))
@@ -190,6 +195,21 @@ def _arriving(case: Case, item: Deviation | None, main: int) -> dict[int, State]
     return found
 
 
+def inferred_states(case: Case, task: int) -> dict[int, State]:
+    """Operands of a reduction in a dump: per-rank data there, and shares of the reduction as far as its groups say."""
+    body, context = case.record(task).body, case.known.context
+    if not isinstance(body, Collective) or not isinstance(body.spec, (AllReduce, ReduceScatter)) or context is None:
+        return {}
+    axes = context.reader.axes(body.spec) or ()
+    found: dict[int, State] = {}
+    for value in case.operands(task):
+        state = shown_state(case, value)
+        if axes and state is not None and set(axes) <= set(state.varying):
+            rest = tuple(axis for axis in state.varying if axis not in axes)
+            found[value] = State(state.dims, context.around.space.ordered(axes), body.spec.reduction, rest)
+    return found
+
+
 def _words(
     case: Case,
     picture: Picture,
@@ -202,7 +222,8 @@ def _words(
     name = case.task_name(main)
     over = listed(axes) or "an axis"
     if case.finding is None:
-        picture.says = _right(case, main, tasks)
+        loose = inferred_states(case, main)
+        picture.says = _right(case, main, tasks) if not loose else INFERRED
     elif item is not None and item.kind is Kind.FABRICATED:
         picture.says = f"{name} leaves equal copies; the hatched tile says that a reduction over {over} is still due."
     elif item is not None and item.kind is Kind.DROPPED and not item.note:
@@ -220,7 +241,7 @@ def _words(
     else:
         picture.says = f"A hatched tile runs into {name} before its reduction over {over} has happened."
     for value in dict.fromkeys([*culprits, *case.outputs(main)]):
-        state = shown_state(case, value)
+        state = inferred_states(case, main).get(value) or shown_state(case, value)
         declared = case.declared(value)
         text = state_words(state)
         if state is not None and state.partial:

@@ -154,22 +154,21 @@ class _Gantt:
             ),
             None,
         )
-        bound = (
-            limit
-            if limit is not None
-            else most_inflight(
-                stages=self.stages,
-                microbatches=self.microbatches,
-                stage=min(stage, self.stages - 1),
-                chunks=self.chunks,
-            )
-        )
+        bound = limit if limit is not None else self._most(stage)
         over = self.case.code == "pipeline.inflight" and peak > bound
         planned = limit is not None or "schedule" in self.case.store.program.attributes or over
         words = f"{peak} live" + (f", {'limit' if limit is not None else 'schedule'} {bound}" if planned else "")
         self.picture.text(LEFT + wide + 8, y + HIGH / 2, words, size=11, tone="bad" if over else "muted", bold=over)
         allowed = f"; {'the limit' if limit is not None else 'the schedule'} allows {bound}" if planned else ""
         self.picture.fact(f"rank {rank}", f"at most {peak} live microbatches{allowed}", tone="bad" if over else "")
+
+    def _most(self, stage: int) -> int:
+        """Live microbatches that the schedule allows a stage: all of them where all forwards come first."""
+        if str(self.case.store.program.attributes.get("schedule", "")).lower() == "gpipe":
+            return self.microbatches
+        return most_inflight(
+            stages=self.stages, microbatches=self.microbatches, stage=min(stage, self.stages - 1), chunks=self.chunks
+        )
 
     def _words(self, total: int) -> None:
         picture, case = self.picture, self.case

@@ -104,6 +104,8 @@ def _task_words(case: Case, task: int) -> str:
 
 
 def _says(case: Case, item: Deviation | None, rank: int) -> str:
+    if case.finding is None and _loose(case):
+        return "Shapes are what one rank holds: the program does not say how the whole is cut."
     if case.finding is None:
         return f"Every tensor is cut as its reader wants it; what rank {rank} holds is filled."
     axes = listed(item.axes if item is not None and item.axes else case.axes)
@@ -126,6 +128,13 @@ def _says(case: Case, item: Deviation | None, rank: int) -> str:
             return "Padded elements (dotted) enter the result."
         case _:
             return f"The blocks of the tensors around the task, those of rank {rank} filled."
+
+
+def _loose(case: Case) -> bool:
+    """Whether everything around is per-rank data."""
+    values = [*case.values, *(case.operands(case.task) if case.task >= 0 else ())]
+    states = [case.declared(value) for value in values]
+    return bool(states) and all(state is not None and bool(state.varying) and not any(state.dims) for state in states)
 
 
 def _item_words(case: Case, picture: Picture, item: Deviation | None) -> None:

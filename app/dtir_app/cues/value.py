@@ -116,7 +116,7 @@ def _trail(case: Case, picture: Picture, bad: BadValue) -> None:
     draw_tasks(case, picture, chain, wrong=[task], good=[item for item in tasks if item != task])
     for number, (x, y) in chain.values.items():
         sign = "✗" if number == value else "✓"
-        picture.badge(x + 40, y - 25, sign, tone="bad" if number == value else "good")
+        picture.badge(x + 40, y + 25, sign, tone="bad" if number == value else "good")
     words = "; ".join(item.text for item in bad.findings)
     made_by = (
         f"{bad.task} makes {bad.name} of operands that are right: it is the first wrong value on its way."
