@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import statistics
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,9 +15,14 @@ from dtir.cli.command import OK, Command, Console, Failure, add_format, failure
 if TYPE_CHECKING:  # what a command needs is loaded when it runs
     from dtir.cost.calibrate import Measured, Plan
     from dtir.cost.profile import MachineProfile
+    from dtir.execute.record import RunRecord
+    from dtir.execute.runner import Timing
     from dtir.ir.program import DistributedTaskIR
 
 MOST_BYTES = 16 << 20
+
+LOCAL_STEPS = 30
+"""Steps of a program, and repetitions of it, that tell what starting a step costs."""
 
 
 def _configure(parser: argparse.ArgumentParser) -> None:
@@ -46,7 +52,8 @@ def _run(options: argparse.Namespace, console: Console) -> int:
         raise failure("cli.output", f"{options.output}: there is no folder {folder}", hint="make the folder first")
     sweeps = _Sweeps(options.backend, console, len(plan.sweeps))
     measured = sweeps.run(plan)
-    profile = calibrated(_machine(options, sweeps), measured.curves, local_rates())
+    rates = replace(local_rates(), start_s=sweeps.start_s(options.ranks))
+    profile = calibrated(_machine(options, sweeps), measured.curves, rates)
     write(options.output, profile_json(profile), console)
     if options.format == "json":
         console.out.write(render_json.text(_tree(options.output, profile, measured)))
@@ -108,26 +115,31 @@ class _Sweeps:
 
             return measure_curves(self.measure, plan, note)
 
+    def start_s(self, ranks: int) -> float:
+        """What a local step costs on one rank whatever it computes: a negation of one number, run as any step is run."""
+        from dtir.execute.runner import Timing
+        from dtir.ir.builder import ProgramBuilder
+
+        build = ProgramBuilder("start", axes={"x": ranks})
+        value = build.input("x", (1,), "f32", varying=("x",))
+        for number in range(LOCAL_STEPS):
+            result = build.value(f"y{number}", (1,), "f32", varying=("x",))
+            build.task("hlo.negate", (value,), (result,), name=f"negate{number}")
+            value = result
+        build.output(value)
+        record = self._run(build.build(), Timing(LOCAL_STEPS, warmup=2), skip_local=False)
+        columns = record.local_records
+        together = ranks if self._backend != "mpi" else 1
+        times = sorted(
+            (end - start) * 1e-9 / together for start, end in zip(columns.start_ns, columns.end_ns, strict=True)
+        )
+        return times[len(times) // 10]
+
     def measure(self, program: DistributedTaskIR, repetitions: int) -> Mapping[str, Sequence[float]]:
         """Seconds of every task and repetition: the slowest of its ranks, all begun together."""
-        from dtir.execute.launch import LaunchError
-        from dtir.execute.run import Request, prepare_run, run_prepared
         from dtir.execute.runner import Timing
-        from dtir.schema.result import Err
 
-        ranks = program.mesh.size if self._backend == "mpi" else None
-        timing = Timing(repetitions, warmup=2, isolated=True)
-        request = Request(backend=self._backend, processes=ranks, timing=timing, compare=False, skip_local=True)
-        prepared = prepare_run(program, request)
-        if isinstance(prepared, Err):
-            raise Failure(prepared.error)
-        try:
-            report = run_prepared(prepared.value)
-        except LaunchError as error:
-            raise failure("run.launch", str(error), hint="see python -m mpi4py --mpi-library") from None
-        if report.record is None or not report.record.complete:
-            raise Failure(report.findings)
-        record = report.record
+        record = self._run(program, Timing(repetitions, warmup=2, isolated=True), skip_local=True)
         self.library = str(record.backend["library"])
         self.environment = record.environment
         names = {entry.index: entry.name for entry in record.steps}
@@ -140,6 +152,24 @@ class _Sweeps:
         for (name, _), nanoseconds in longest.items():
             found.setdefault(name, []).append(nanoseconds * 1e-9)
         return found
+
+    def _run(self, program: DistributedTaskIR, timing: Timing, *, skip_local: bool) -> RunRecord:
+        from dtir.execute.launch import LaunchError
+        from dtir.execute.run import Request, prepare_run, run_prepared
+        from dtir.schema.result import Err
+
+        ranks = program.mesh.size if self._backend == "mpi" else None
+        request = Request(backend=self._backend, processes=ranks, timing=timing, compare=False, skip_local=skip_local)
+        prepared = prepare_run(program, request)
+        if isinstance(prepared, Err):
+            raise Failure(prepared.error)
+        try:
+            report = run_prepared(prepared.value)
+        except LaunchError as error:
+            raise failure("run.launch", str(error), hint="see python -m mpi4py --mpi-library") from None
+        if report.record is None or not report.record.complete:
+            raise Failure(report.findings)
+        return report.record
 
 
 def _machine(options: argparse.Namespace, sweeps: _Sweeps) -> Any:
@@ -163,7 +193,7 @@ def _machine(options: argparse.Namespace, sweeps: _Sweeps) -> Any:
     }
     source = (
         f"dtir calibrate --backend {options.backend} -n {options.ranks}: f32, isolated, the slowest rank of each "
-        f"repetition, 10th percentile of {options.reps} to {4 * options.reps}; local rates by numpy"
+        f"repetition, 10th percentile of {options.reps} to {4 * options.reps}; local rates by numpy, the start of a step by running it"
     )
     if options.backend == "numpy":
         source += (

@@ -16,6 +16,7 @@ def test_a_profile_is_measured_and_used(run: Run, snapshot: Path, tmp_path: Path
     assert done.json["written"] == str(path)
     assert {row["group_size"] for row in done.json["curves"]} == {2}
     assert done.json["held_out"]["sizes"] > 0
+    assert 0 < done.json["rates"]["start_s"] < 1, "what a step costs that computes nothing"
     planned = run("cost", snapshot, "--profile", path, "--format", "json").json
     assert planned["profile"]["standing"] == "measured"
     assert "reference" in planned["profile"]["source"]
