@@ -208,8 +208,9 @@ class _Builder:
         if meeting.group is not None:
             attributes[fact("group")] = meeting.group
         attributes |= _sources(calls)
-        if any(what.send_splits or what.recv_splits for what in whats.values()):
+        if meeting.kind is CallKind.ALL_TO_ALL and _uneven(list(whats.values())):
             attributes["op.vector"] = True
+        if any(what.send_splits or what.recv_splits for what in whats.values()):
             attributes[fact("send_splits")] = tuple((rank, what.send_splits) for rank, what in sorted(whats.items()))
             attributes[fact("recv_splits")] = tuple((rank, what.recv_splits) for rank, what in sorted(whats.items()))
         spec = self._spec(meeting, whats, size, attributes)
@@ -394,6 +395,14 @@ class _Builder:
         self._values.append(made)
         (self._inputs if role is ValueRole.INPUT else self._outputs).append(made.id)
         return made.id
+
+
+def _uneven(calls: Sequence[Call]) -> bool:
+    """Whether parts of an exchange differ in size: as split sizes say, or shapes that could not differ otherwise."""
+    if any(call.send_splits or call.recv_splits for call in calls):
+        return True
+    shapes = {tensor.shape for call in calls for tensor in (call.operand, call.result) if tensor is not None}
+    return len(shapes) > 1
 
 
 def _brought(call: Call, members: int) -> Tensor | None:
