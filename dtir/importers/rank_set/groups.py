@@ -37,10 +37,11 @@ class Groups:
         stated = [trace.world for trace in traces.values() if trace.world]
         seen = max([*self._ranks, *(max(members) for members in self._stated.values() if members)], default=0)
         peers = [
-            event.what.peer
+            peer
             for trace in traces.values()
             for event in trace.events
-            if isinstance(event.what, Transfer) and event.what.peer is not None and event.what.group is None
+            if isinstance(event.what, Transfer)
+            and (peer := self.rank_of(event.what.group, event.what.peer)) is not None
         ]
         self.world = max([*stated, seen + 1, *(peer + 1 for peer in peers)])
         self.world_known = bool(stated or table or len(traces) > 1)
