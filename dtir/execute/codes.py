@@ -51,6 +51,15 @@ CODES: tuple[CodeEntry, ...] = (
         "register the operator, or run the communication only (--skip-local)",
     ),
     CodeEntry(
+        "run.on_host",
+        "The device's array module lacks what a step needs, so that the step ran on the host: its operands were brought there and "
+        "its results back. The results are the same; the time is not that of a device.",
+        "a random number generator of HLO on a GPU",
+        "random numbers that are inputs of the program",
+        "give such values as inputs, or run it with --backend numpy",
+        Severity.INFO,
+    ),
+    CodeEntry(
         "run.op_module",
         "A module with operators that was named on the command line is not there, fails while it is loaded, or has none.",
         "dtir run x.yaml --op-module my_ops   where my_ops has no OPS",

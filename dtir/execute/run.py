@@ -226,6 +226,7 @@ def run_prepared(prepared: Prepared, progress: Progress | None = None) -> Report
         checks = check_outputs(plan, outputs, prepared.inputs, undivided)
         found += _output_findings(outputs)
     found += findings(rows, checks)
+    found += result.remarks
     tasks = task_rows(plan, rows, result.record.local_records, request.forecast, prepared.binding)
     if request.forecast is not None:
         found += slow_tasks(plan, tasks)

@@ -20,6 +20,7 @@ from dtir.execute.record import Columns, RunRecord, StepEntry, WireEntry, enviro
 from dtir.execute.session import ExecutionError, Options, Session
 from dtir.execute.steps import ExecPlan, ScopePlan, Step, StepKind
 from dtir.execute.values import Held
+from dtir.schema.diagnostics import Diagnostic
 
 COMMUNICATION = frozenset({StepKind.EXCHANGE, StepKind.MOVE})
 
@@ -141,12 +142,14 @@ class RunResult:
         slots: the slots of the outputs.
         record: the record, without comparisons.
         spent: time of every step.
+        remarks: what the session has to say of how the steps ran.
     """
 
     outputs: tuple[Held, ...] = field(repr=False)
     slots: tuple[int, ...]
     record: RunRecord
     spent: Mapping[int, Spent] = field(repr=False)
+    remarks: tuple[Diagnostic, ...] = ()
 
 
 def run_plan(
@@ -206,7 +209,7 @@ def run_plan(
     finally:
         session.close()
     record = make_record(plan, backend, binding, recorder, inputs.seed, timing, options, probe)
-    return RunResult(outputs, slots, record, recorder.spent)
+    return RunResult(outputs, slots, record, recorder.spent, session.remarks())
 
 
 def _load(session: Session, inputs: Inputs) -> None:

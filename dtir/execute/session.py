@@ -25,6 +25,7 @@ from dtir.execute.values import AbsentError, Held, Slab, at, merge, shared, stac
 from dtir.ir.ids import RegionId
 from dtir.ir.tasks import Branch, Call, Loop
 from dtir.ops import OpError
+from dtir.schema.diagnostics import Diagnostic
 
 
 class ExecutionError(RuntimeError):
@@ -158,6 +159,10 @@ class Session:
             ExecutionError: it fails.
         """
         self._step(self.plan.main, step, self._values, self._here)
+
+    def remarks(self) -> tuple[Diagnostic, ...]:
+        """What people should know of how the steps ran; nothing here."""
+        return ()
 
     def sync(self) -> None:
         """Wait until everything that was enqueued is done."""

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dtir.execute import Archive, ExecPlan, Slab, make_plan
+from dtir.execute import Archive, ExecPlan, Request, Slab, make_plan, run_program
 from dtir.execute.data import generate_inputs, output_leaves, read_inputs
 from dtir.execute.values import Held, rows
 from tests.execute.test_real_files import archive_of, known_modules, module_text, stored, with_arrays
-from tests.helpers.devices import played_runtime, played_session
+from tests.helpers.devices import played_backend, played_runtime, played_session
 from tests.helpers.running import hlo_program, plan_of, run_slabs
 from tests.helpers.shared import ROOT
 
@@ -113,6 +113,15 @@ def test_a_step_that_a_device_cannot_do_runs_on_the_host_and_is_named() -> None:
     found, on_host = run(plan, {plan.main.inputs[0]: held}, 1)
     assert list(on_host) == ["r"]
     require_same(found, run_slabs(plan, [held]))
+
+
+def test_the_report_names_what_ran_on_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    runtime = played_runtime()
+    monkeypatch.setattr("dtir.execute.run.load_backend", lambda name: played_backend(runtime))
+    report = run_program(hlo_program(RANDOM), Request(backend="cupy")).or_raise()
+    (remark,) = [item for item in report.findings if item.code == "run.on_host"]
+    assert "1 steps ran on the host: r;" in remark.message
+    assert report.findings.ok
 
 
 LOOP = """HloModule m, num_partitions=4

@@ -10,12 +10,13 @@ from dtir.execute.backends.base import Traffic
 from dtir.execute.backends.cupy_hierarchy import HierarchicalFabric, groups_that_meet
 from dtir.execute.backends.cupy_lane import Lane
 from dtir.execute.backends.cupy_peers import Peers
-from dtir.execute.backends.cupy_session import DeviceSession
+from dtir.execute.backends.cupy_session import DeviceSession, host_remarks
 from dtir.execute.dtypes import Array
 from dtir.execute.fabric import LocalFabric
 from dtir.execute.session import Observer, Options, Session
 from dtir.execute.steps import ExecPlan, Step
 from dtir.execute.values import Held, Slab, merge, take
+from dtir.schema.diagnostics import Diagnostic
 
 
 class DevicesSession(Session):
@@ -45,6 +46,10 @@ class DevicesSession(Session):
     def on_host(self) -> dict[str, str]:
         """Local steps that the devices could not do."""
         return {name: why for session in self.sessions for name, why in session.on_host.items()}
+
+    def remarks(self) -> tuple[Diagnostic, ...]:
+        """The steps that ran on the host."""
+        return host_remarks(self.on_host)
 
     def _all(self, work: Callable[[DeviceSession], None]) -> None:
         """Do something on every device at the same time.

@@ -17,6 +17,7 @@ from dtir.execute.backends.base import Combine
 from dtir.execute.backends.cupy_fabric import ELEMENT_OF, DeviceFabric
 from dtir.execute.backends.cupy_lane import Lane
 from dtir.execute.backends.cupy_peers import Card, Peers, Places
+from dtir.execute.backends.cupy_trade import BlockTrade, is_block_exchange
 from dtir.execute.dtypes import Array, needs_float32
 from dtir.execute.exchange import Exchange, Group, Moves
 from dtir.execute.fabric import LocalFabric
@@ -92,6 +93,8 @@ class HierarchicalFabric(DeviceFabric):
                 results, kept = self._permuted(request, span, operands, ranks)
             elif self._is_native(request, span, operands, combine):
                 results, kept = self._reduced_over(request, span, operands, ranks)
+            elif is_block_exchange(request, span.cards.values(), operands):
+                results, kept = self._blocks_between(request, span, operands, ranks)
             else:
                 results, kept = self._gathered_first(request, span, operands, ranks, combine)
         self.lane.issued([*operands, *kept], results)
@@ -233,6 +236,43 @@ class HierarchicalFabric(DeviceFabric):
         found = {**mine, **came}
         ranks = tuple(sorted(found))
         return stack(ranks, [found[rank] for rank in ranks], self.xp), sent
+
+    def _blocks_between(
+        self, request: Exchange, span: _Span, operands: Sequence[Held], ranks: Sequence[int]
+    ) -> tuple[tuple[Held, ...], list[Held]]:
+        """An all_to_all of equal blocks: one message from device to device for every group, with the blocks between them."""
+        results: list[Held] = []
+        kept: list[Held] = []
+        for operand in operands:
+            assert isinstance(operand, Slab)
+            trades = [
+                BlockTrade(self.xp, request, group, operand, self._peers.place_of, self._place)
+                for group in request.groups
+                if any(rank in set(ranks) for rank in group)
+            ]
+            with self.lane.runtime.group():
+                for trade in trades:
+                    kept += self._trade(span, trade)
+            found: dict[int, Array] = {}
+            for trade in trades:
+                found.update(trade.results())
+            for rank in ranks:  # a rank of no group gets zeros
+                found.setdefault(rank, self.xp.zeros_like(next(iter(found.values()))))
+            results.append(stack(ranks, [found[rank] for rank in ranks], self.xp))
+        return tuple(results), kept
+
+    def _trade(self, span: _Span, trade: BlockTrade) -> list[Held]:
+        """Issue the messages of a group; what must be kept until they are sent."""
+        end, runtime = self._peers.end(span.places, self._place), self.lane.runtime
+        kept: list[Held] = []
+        for peer, place in enumerate(span.places):
+            if place == self._place or place not in trade.places:
+                continue
+            outgoing, incoming = trade.message_to(place), trade.room_for(place)
+            end.send(runtime.address(outgoing), int(outgoing.nbytes), peer, self.lane.transfer)
+            end.receive(runtime.address(incoming), int(incoming.nbytes), peer, self.lane.transfer)
+            kept += [Slab((0,), outgoing[None]), Slab((0,), incoming[None])]
+        return kept
 
     # -- reductions over devices ---------------------------------------------------------------------------------------
 

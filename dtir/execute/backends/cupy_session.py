@@ -13,6 +13,10 @@ from dtir.execute.fabric import LocalFabric
 from dtir.execute.session import ExecutionError, Observer, Options, Session
 from dtir.execute.steps import ExecPlan, ScopePlan, Step, StepKind
 from dtir.execute.values import Held, Pieces, Slab, is_shared, shared
+from dtir.schema.diagnostics import Diagnostic, Severity
+
+SHOWN = 3
+"""Steps that a remark names."""
 
 _LACKING = (TypeError, NotImplementedError, AttributeError)
 """What an array module raises where it has no such function, or not for such elements."""
@@ -41,6 +45,10 @@ class DeviceSession(Session):
         self._by_host: set[int] = set()
         self._closed = ""
         self._last: Step | None = None
+
+    def remarks(self) -> tuple[Diagnostic, ...]:
+        """The steps that ran on the host."""
+        return host_remarks(self.on_host)
 
     # -- values in and out ------------------------------------------------------------------------------------------------
 
@@ -161,3 +169,21 @@ class DeviceSession(Session):
         found = super()._enter(scope, operands, ranks)
         self.lane.join()  # results leave the region: who uses them looks at them, too
         return found
+
+
+def host_remarks(on_host: Mapping[str, str]) -> tuple[Diagnostic, ...]:
+    """A finding that names the steps that ran on the host, and why the first of them did."""
+    if not on_host:
+        return ()
+    names = list(on_host)
+    shown = ", ".join(names[:SHOWN]) + (f", ... ({len(names) - SHOWN} more)" if len(names) > SHOWN else "")
+    return (
+        Diagnostic(
+            "run.on_host",
+            f"{len(names)} steps ran on the host: {shown}; the device's array module says of the first: {on_host[names[0]]}",
+            ("tasks",),
+            Severity.INFO,
+            "their times are not those of a device",
+            tuple(names[:SHOWN]),
+        ),
+    )
