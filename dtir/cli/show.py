@@ -23,6 +23,9 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     add_format(parser, "text", "json")
     parser.add_argument("--all", action="store_true", help="text: every collective, group and finding")
     parser.add_argument(
+        "--why", metavar="TASK", help="why this communication task is there: its name or id, or all; in place of the rest"
+    )
+    parser.add_argument(
         "--max-members",
         type=int,
         default=MAX_MEMBERS,
@@ -50,7 +53,9 @@ def _run(options: argparse.Namespace, console: Console) -> int:
             continue
         summary = summarize(program)
         found = merged(imported.diagnostics, program.diagnostics())
-        if options.format == "json":
+        if options.why and not has_errors(found):
+            results.append(_reasons(program, found, options, console))
+        elif options.format == "json":
             results.append(_as_json(program, summary, imported, found, options.max_members))
         else:
             lines = _as_text(program, summary, imported, found, options, console)
@@ -59,6 +64,24 @@ def _run(options: argparse.Namespace, console: Console) -> int:
     if options.format == "json":
         console.out.write(render_json.text(render_json.per_file(names, results)))
     return worst(codes)
+
+
+def _reasons(
+    program: DistributedTaskIR, found: Sequence[Diagnostic], options: argparse.Namespace, console: Console
+) -> JSON:
+    """What ``--why`` asks for; written at once as text."""
+    from dtir.cli import render_json
+    from dtir.cli.reasons import reason_json, reason_lines, reasons
+
+    asked = reasons(program, options.why)
+    if options.format != "json":
+        blocks = ["\n".join(reason_lines(task, reason, console.style)) for task, reason in asked]
+        console.out.write(("\n\n".join(blocks) or f"{program.name} does not communicate") + "\n")
+    return {
+        "name": program.name,
+        "why": [reason_json(task, reason) for task, reason in asked],
+        "warnings": [render_json.diagnostic(item) for item in found],
+    }
 
 
 def _as_text(
