@@ -98,9 +98,9 @@ class CudaArena:
 class CudaGraph:
     """Captured work."""
 
-    def __init__(self, graph: Any) -> None:
+    def __init__(self, graph: Any, stream: Any) -> None:
         self._graph = graph
-        graph.upload()
+        graph.upload(stream.stream)
 
     def launch(self, stream: Any) -> None:
         """Issue it."""
@@ -301,7 +301,7 @@ class CudaRuntime:
                 graph = _captured(stream)
         if arena.held_bytes != held:
             raise DeviceError("memory was taken from the device during a capture: run once before it")
-        found.graph = CudaGraph(graph)
+        found.graph = CudaGraph(graph, stream)
 
 
 def _captured(stream: Any) -> Any:
