@@ -47,7 +47,8 @@ _PASSED = frozenset(
 )  # fmt: skip
 _CONTRACTIONS = frozenset({"dot", "dot-general", "convolution", "einsum", "matmul", "conv", "linear"})
 _REDUCTIONS = frozenset({"reduce", "sum", "mean", "max", "min", "reduce-window", "norm"})
-_LOOKUPS = frozenset({"gather", "dynamic-slice", "embedding", "take"})
+_LOOKUPS = frozenset({"gather", "embedding", "take"})
+_SLICES = frozenset({"dynamic-slice", "slice", "shard"})
 _CHOICES = frozenset({"select", "select-n", "where"})
 
 EXPLICIT_NAMES = frozenset(
@@ -344,6 +345,13 @@ class _Reader:
             task = self.flow.scope.tasks[maker]
             if task.operation.name in _CONTRACTIONS | _REDUCTIONS | _LOOKUPS | _CHOICES:
                 return maker
+            reduces = isinstance(task.body, Collective) and isinstance(task.body.spec, (AllReduce, ReduceScatter))
+            if task.operand_values and (reduces or task.operation.name in _SLICES):
+                # One of several reductions of one sum, axis by axis: the shares are made before all of them.
+                before = self._maker(task.operand_values[0])
+                if before is not None:
+                    maker = before
+                    continue
             pending = [item for item in task.operand_values if self._pending(item)]
             if pending:
                 maker = self._maker(pending[0])

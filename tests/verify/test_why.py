@@ -83,6 +83,12 @@ def test_a_reduction_of_which_every_reader_keeps_a_block_is_a_reduce_scatter() -
     assert found.alternative.saved_bytes == 6144
 
 
+def test_a_sum_that_is_made_axis_by_axis_begins_at_its_contraction() -> None:
+    found = of_file(PROGRAMS / "transformer8l_dp4fsdp4tp4_train_n64.spmd.hlo.gz")["all-reduce.20"]
+    assert found.sentence.startswith("dot.24 (dot) contracts a dim that is split over axis0 (4)")
+    assert found.producers[0].name == "dynamic-slice.107"
+
+
 @pytest.mark.parametrize(
     ("name", "asked"),
     [("attn_dp2tp4_fwd.spmd.hlo", Asked.IMPLICIT), ("all_to_all_zoo.spmd.hlo", Asked.EXPLICIT)],
