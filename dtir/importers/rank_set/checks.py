@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dtir.importers.rank_set.events import Call, CallKind, Order, RankTrace, Transfer
 from dtir.importers.rank_set.groups import Groups
 from dtir.importers.rank_set.matching import Matched, Meeting, Passage
-from dtir.importers.rank_set.program import Assumed
 from dtir.importers.rank_set.sizes import transfer_bytes
+from dtir.importers.rank_set.specs import Assumed
 from dtir.schema.diagnostics import Diagnostic, DiagnosticBag, Severity
 
 MOST_NAMED = 32

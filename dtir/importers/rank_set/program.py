@@ -8,9 +8,10 @@ table of their own, `Times`, which only a run record takes up.
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from dtir._version import __version__
@@ -19,21 +20,15 @@ from dtir.importers.rank_set.events import DIALECT, Call, CallKind, Event, Local
 from dtir.importers.rank_set.matching import Alone, Matched, Meeting, Passage
 from dtir.importers.rank_set.ordering import Ordered
 from dtir.importers.rank_set.sizes import call_bytes, transfer_bytes
+from dtir.importers.rank_set.specs import Assumed, Specs, brought, got, uneven
 from dtir.ir.collectives import (
-    AllGather,
-    AllReduce,
-    AllToAll,
-    Broadcast,
-    CollectiveSpecVariant,
     PeerTransfer,
-    ReduceScatter,
 )
 from dtir.ir.header import make_header
 from dtir.ir.ids import Lineage, NodeId, ValueId
 from dtir.ir.mesh import LogicalMesh, MeshAxis
 from dtir.ir.program import NATIVE_SCHEMA, NATIVE_VERSION, DistributedTaskIR
 from dtir.ir.ranks import Ranks
-from dtir.ir.reductions import ReductionKind
 from dtir.ir.schedule import IssueList
 from dtir.ir.sharding import ShardingSpec
 from dtir.ir.tasks import Collective, Control, DistributedTask, LocalCompute, PointToPoint, TaskBodyVariant
@@ -43,15 +38,6 @@ from dtir.schema.frozen import FrozenDict
 
 AXIS = "rank"
 LINEAGE = Lineage.root(f"{DIALECT}.import")
-
-
-@dataclass(slots=True)
-class Assumed:
-    """What no file says and had to be put in, counted."""
-
-    reductions: int = 0
-    roots: int = 0
-    rooted: Counter[str] = field(default_factory=Counter[str])
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +76,9 @@ class _Builder:
         self._counts: Counter[str] = Counter()
         self._taken: set[str] = set()
         self._layouts: dict[int, ShardingSpec] = {}
-        self._assumed = Assumed()
+        self._specs = Specs()
         self._waits: dict[int, NodeId] = {}
+        self._seed = hashlib.blake2b(b"trace\0" + name.encode("utf-8", "surrogatepass") + b"\0", digest_size=16)
         self._before: dict[int, list[int]] = {}
         # Records repeat a few operations, types and rank sets; each is made and checked once.
         self._operations: dict[str, OperationName] = {}
@@ -122,7 +109,7 @@ class _Builder:
             header=make_header(NATIVE_SCHEMA, NATIVE_VERSION, parent_digests=(digest,), producer_version=__version__),
             issue=tuple(self._issue(rank) for rank in sorted(self._matched.traces)),
         )
-        return Built(program, tuple(self._times()), self._assumed)
+        return Built(program, tuple(self._times()), self._specs.assumed)
 
     def _everyone(self) -> tuple[int, ...]:
         return tuple(sorted(self._matched.traces))
@@ -167,7 +154,7 @@ class _Builder:
         completes: Sequence[NodeId] = (),
     ) -> DistributedTask:
         return DistributedTask(
-            NodeId.derive("trace", self._name, label),
+            NodeId(self._hash(b"task", label)),
             body,
             self._operation(operation),
             ranks,
@@ -179,6 +166,12 @@ class _Builder:
             name=label,
             completes=tuple(completes),
         )
+
+    def _hash(self, what: bytes, label: str) -> str:
+        """32 hex digits of a name within this program; traces have many tasks, and `derive` writes JSON for each."""
+        found = self._seed.copy()
+        found.update(what + b"\0" + label.encode("utf-8", "surrogatepass"))
+        return found.hexdigest()
 
     def _operation(self, name: str) -> OperationName:
         known = self._operations.get(name)
@@ -208,83 +201,21 @@ class _Builder:
         if meeting.group is not None:
             attributes[fact("group")] = meeting.group
         attributes |= _sources(calls)
-        if meeting.kind is CallKind.ALL_TO_ALL and _uneven(list(whats.values())):
+        if meeting.kind is CallKind.ALL_TO_ALL and uneven(list(whats.values())):
             attributes["op.vector"] = True
         if any(what.send_splits or what.recv_splits for what in whats.values()):
             attributes[fact("send_splits")] = tuple((rank, what.send_splits) for rank, what in sorted(whats.items()))
             attributes[fact("recv_splits")] = tuple((rank, what.recv_splits) for rank, what in sorted(whats.items()))
-        spec = self._spec(meeting, whats, size, attributes)
+        spec = self._specs.make(meeting, whats, size, attributes)
         root = (attributes[fact("root")],) if fact("root") in attributes else meeting.members
         bring = root if meeting.kind is CallKind.SCATTER else meeting.members
         get = root if meeting.kind in (CallKind.REDUCE, CallKind.GATHER) else meeting.members
-        brought = {rank: _brought(what, len(meeting.members)) for rank, what in whats.items()}
-        got = {rank: _got(what, len(meeting.members)) for rank, what in whats.items()}
-        inputs = self._held(label, "in", brought, bring)
-        outputs = self._held(label, "out", got, get)
+        number_of = len(meeting.members)
+        inputs = self._held(label, "in", {rank: brought(what, number_of) for rank, what in whats.items()}, bring)
+        outputs = self._held(label, "out", {rank: got(what, number_of) for rank, what in whats.items()}, get)
         operation = meeting.kind.value
         needed = self._needed(number, meeting.parts)
         return self._task(label, Collective(spec), operation, meeting.members, inputs, outputs, needed, attributes)
-
-    def _spec(
-        self, meeting: Meeting, whats: Mapping[int, Call], size: int, attributes: dict[str, Any]
-    ) -> CollectiveSpecVariant:
-        members = meeting.members
-        match meeting.kind:
-            case CallKind.ALL_REDUCE | CallKind.REDUCE:
-                if meeting.kind is CallKind.REDUCE:
-                    self._rooted(meeting, whats, attributes)
-                return AllReduce(members, size, self._reduction(whats, attributes))
-            case CallKind.REDUCE_SCATTER:
-                return ReduceScatter(members, size, self._reduction(whats, attributes), dim=0)
-            case CallKind.ALL_GATHER:
-                return AllGather(members, size, dim=0)
-            case CallKind.GATHER:
-                self._rooted(meeting, whats, attributes)
-                return AllGather(members, size, dim=0)
-            case CallKind.ALL_TO_ALL:
-                return AllToAll(members, size, split_dim=0, concat_dim=0)
-            case CallKind.BROADCAST:
-                return Broadcast(members, size, self._root(meeting, whats, attributes))
-            case CallKind.SCATTER:
-                self._assumed.rooted[meeting.kind.value] += 1
-                return Broadcast(members, size, self._root(meeting, whats, attributes))
-            case CallKind.BARRIER:
-                self._assumed.rooted[meeting.kind.value] += 1
-                return AllReduce(members, 0, ReductionKind.SUM)
-
-    def _rooted(self, meeting: Meeting, whats: Mapping[int, Call], attributes: dict[str, Any]) -> None:
-        self._assumed.rooted[meeting.kind.value] += 1
-        self._root(meeting, whats, attributes)
-
-    def _root(self, meeting: Meeting, whats: Mapping[int, Call], attributes: dict[str, Any]) -> int:
-        """The root as a rank; where no file says it, the first member, and that is said."""
-        for what in whats.values():
-            if what.root is None:
-                continue
-            if what.root_is_rank and what.root in meeting.members:
-                attributes[fact("root")] = what.root
-                return what.root
-            if not what.root_is_rank and 0 <= what.root < len(meeting.members):
-                attributes[fact("root")] = meeting.members[what.root]
-                return meeting.members[what.root]
-        # Only the root of a scatter brings something, only that of a gather gets something.
-        alone = [rank for rank, what in whats.items() if what.operand is not None]
-        if meeting.kind is CallKind.GATHER:
-            alone = [rank for rank, what in whats.items() if what.result is not None]
-        if meeting.kind in (CallKind.SCATTER, CallKind.GATHER) and len(alone) == 1 and len(whats) > 1:
-            attributes[fact("root")] = alone[0]
-            return alone[0]
-        attributes[fact("root_assumed")] = True
-        self._assumed.roots += 1
-        return meeting.members[0]
-
-    def _reduction(self, whats: Mapping[int, Call], attributes: dict[str, Any]) -> ReductionKind:
-        for what in whats.values():
-            if what.reduction is not None:
-                return what.reduction
-        attributes[fact("reduction_assumed")] = True
-        self._assumed.reductions += 1
-        return ReductionKind.SUM
 
     def _passage(self, number: int, passage: Passage) -> DistributedTask:
         ends = {rank: self._event(rank, position) for rank, position in passage.parts.items()}
@@ -383,7 +314,7 @@ class _Builder:
             layout = ShardingSpec(tuple(() for _ in tensor.shape), varying=(AXIS,))
             self._layouts[len(tensor.shape)] = layout
         made = DistributedValue(
-            ValueId.derive("trace", self._name, name),
+            ValueId(self._hash(b"value", name)),
             self._type(tensor),
             role,
             layout,
@@ -395,32 +326,6 @@ class _Builder:
         self._values.append(made)
         (self._inputs if role is ValueRole.INPUT else self._outputs).append(made.id)
         return made.id
-
-
-def _uneven(calls: Sequence[Call]) -> bool:
-    """Whether parts of an exchange differ in size: as split sizes say, or shapes that could not differ otherwise."""
-    if any(call.send_splits or call.recv_splits for call in calls):
-        return True
-    shapes = {tensor.shape for call in calls for tensor in (call.operand, call.result) if tensor is not None}
-    return len(shapes) > 1
-
-
-def _brought(call: Call, members: int) -> Tensor | None:
-    """What a rank brings; of a gather whose result is stated as a number of bytes, its share."""
-    if call.operand is None and call.kind is CallKind.ALL_GATHER and call.size_bytes and call.result is not None:
-        return _share(call.size_bytes, members, call.result.dtype)
-    return call.operand
-
-
-def _got(call: Call, members: int) -> Tensor | None:
-    """What a rank gets; of a scatter whose operand is stated as a number of bytes, its share."""
-    if call.result is None and call.kind is CallKind.REDUCE_SCATTER and call.size_bytes and call.operand is not None:
-        return _share(call.size_bytes, members, call.operand.dtype)
-    return call.result
-
-
-def _share(size_bytes: int, members: int, dtype: str) -> Tensor | None:
-    return Tensor((size_bytes // members,), dtype) if not size_bytes % members else None
 
 
 _LOCAL = LocalCompute()
