@@ -6,6 +6,7 @@ The expected arrays are made here with plain loops over ranks; nothing of the ex
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -23,9 +24,12 @@ from dtir.ir import (
     LocalShape,
     ReduceScatter,
     ReductionKind,
+    ShardingSpec,
+    ShardSizes,
     ValueRole,
 )
 from dtir.schema.diagnostics import DiagnosticError
+from dtir.schema.frozen import FrozenDict
 from tests.helpers.devices import PLAYED, require_played
 from tests.helpers.running import chain, collective_task, per_rank_value, plan_of, rank_mesh, run_backend
 
@@ -312,6 +316,46 @@ def test_what_does_not_divide_is_an_error(backend: str, kind: str) -> None:
     arrays = random_arrays(4, (6, 3), "f32")
     with pytest.raises(DiagnosticError, match="6 elements cannot be scattered evenly over 4 ranks"):
         run(backend, kind, ((0, 1, 2, 3),), arrays, "f32", ReductionKind.SUM)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("ranks", [2, 3, 4, 8])
+def test_members_of_unequal_size_are_gathered(backend: str, ranks: int, dtype: str) -> None:
+    """Rank r holds r rows, the first none."""
+    mesh = rank_mesh(ranks)
+    total = sum(range(ranks))
+    source = per_rank_value(
+        "a", mesh, (ranks, 3), dtype, ValueRole.INPUT, local_shapes=tuple(LocalShape(r, (r, 3)) for r in range(ranks))
+    )
+    target = per_rank_value("b", mesh, (total, 3), dtype)
+    spec = AllGather(tuple(range(ranks)), 0, groups=(tuple(range(ranks)),), dim=0)
+    task = replace(collective_task("all-gather", spec, "a", "b"), attributes=FrozenDict({"op.vector": True}))
+    arrays = [array[:rank] for rank, array in enumerate(random_arrays(ranks, (ranks, 3), dtype))]
+    (held,) = run_backend(
+        backend, plan_of(chain(mesh, (source, target), (task,))), [Pieces(tuple(range(ranks)), tuple(arrays))]
+    )
+    assert same([np.asarray(row) for row in rows(held)], [np.concatenate(arrays)] * ranks)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("ranks", [2, 3, 4, 8])
+def test_blocks_of_unequal_size_are_scattered(backend: str, ranks: int, dtype: str) -> None:
+    """Rank r gets r + 1 rows of the sum."""
+    mesh = rank_mesh(ranks)
+    sizes = [rank + 1 for rank in range(ranks)]
+    source = per_rank_value("a", mesh, (sum(sizes), 3), dtype, ValueRole.INPUT)
+    target = replace(
+        per_rank_value("b", mesh, (sum(sizes), 3), dtype),
+        sharding=ShardingSpec((("x",), ()), sizes=(ShardSizes(0, tuple(sizes)),)),
+    )
+    spec = ReduceScatter(tuple(range(ranks)), 0, ReductionKind.SUM, groups=(tuple(range(ranks)),), dim=0)
+    task = collective_task("reduce-scatter", spec, "a", "b")
+    arrays = random_arrays(ranks, (sum(sizes), 3), dtype)
+    (held,) = run_backend(
+        backend, plan_of(chain(mesh, (source, target), (task,))), [Slab(tuple(range(ranks)), np.stack(arrays))]
+    )
+    wanted = np.split(fold(arrays, dtype, ReductionKind.SUM), np.cumsum(sizes)[:-1])
+    assert same([np.asarray(row) for row in rows(held)], wanted)
 
 
 def test_a_reduction_of_unequal_shapes_is_an_error(backend: str) -> None:
