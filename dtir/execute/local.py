@@ -15,12 +15,14 @@ from dtir.execute.hlo import ArrayType, Context, HloCall, evaluate, is_known
 from dtir.execute.hlo.attributes import decode
 from dtir.execute.hlo.convert import by_value
 from dtir.execute.placement import Placement
-from dtir.execute.steps import ExecPlan, ScopePlan, Slot, Step
+from dtir.execute.steps import ExecPlan, ScopePlan, Slot, Step, is_relayout
 from dtir.execute.values import Held, Pieces, Slab, at, is_shared, shared, stack
 from dtir.ir.tasks import Control, DistributedTask
 from dtir.ops import Floats, OpCall, OpDef, Place, find_op, op_attributes
 
 HLO = "hlo"
+CHLO = "chlo"
+"""The operations that StableHLO's clients have beyond it: those that are known are evaluated as HLO's are."""
 
 LocalOp: TypeAlias = Callable[["RunContext", Sequence[Held], Sequence[int]], tuple[Held, ...]]
 """Runs a local step: context, operands of the ranks, ranks."""
@@ -64,15 +66,23 @@ def compile_step(plan: ExecPlan, scope: ScopePlan, step: Step) -> LocalOp:
     if isinstance(step.task.body, Control):
         return _control(inputs, outputs)
     operation = step.task.operation
-    if operation.dialect == HLO:
+    if operation.dialect in (HLO, CHLO):
         from dtir.execute.manual import manual_boundary
 
         boundary = manual_boundary(plan, step, inputs, outputs)
         return boundary if boundary is not None else _hlo(step, inputs, outputs)
+    if is_relayout(plan.form, step.task):
+        return _passed_on
     operator = find_op(operation)
     if operator is None or operator.run is None:
         raise UnknownOperation(str(operation))
     return _Core(operator, step, plan, inputs, outputs).run
+
+
+def _passed_on(context: RunContext, operands: Sequence[Held], ranks: Sequence[int]) -> tuple[Held, ...]:
+    """A whole value in another layout is the same value."""
+    del context, ranks
+    return tuple(operands)
 
 
 # -- HLO ----------------------------------------------------------------------------------------------------------------
@@ -89,7 +99,7 @@ def _array_type(slot: Slot) -> ArrayType:
 def _hlo(step: Step, inputs: Sequence[Slot], outputs: Sequence[Slot]) -> LocalOp:
     task = step.task
     call = HloCall(
-        task.operation.name,
+        task.operation.name.replace("_", "-"),
         tuple(_array_type(slot) for slot in inputs),
         tuple(_array_type(slot) for slot in outputs),
         MappingProxyType(decode(task.attributes)),

@@ -16,7 +16,17 @@ from dtir.execute.exchange import Exchange, Moves
 from dtir.execute.order import total_order
 from dtir.execute.placement import Placement, PlacementError
 from dtir.execute.routed import Routes, is_routed
-from dtir.execute.steps import NOTHING_PLANNED, ExecPlan, Form, Planned, ScopePlan, Slot, Step, StepKind
+from dtir.execute.steps import (
+    NOTHING_PLANNED,
+    ExecPlan,
+    Form,
+    Planned,
+    ScopePlan,
+    Slot,
+    Step,
+    StepKind,
+    is_relayout,
+)
 from dtir.ir.collectives import CollectivePermute
 from dtir.ir.ids import RegionId, ValueId
 from dtir.ir.program import DistributedTaskIR
@@ -221,7 +231,9 @@ class _Planner:
             # A send takes a token beside its data; tokens order, and nothing of them is sent.
             inputs = tuple(slot for slot in inputs if not is_token(slots[slot].value.type.dtype))
         try:
-            if is_routed(task):
+            if is_relayout(self._form, task):
+                found = _Communication()
+            elif is_routed(task):
                 found = self._routed(task, inputs, outputs, slots, routes)
             else:
                 found = self._communication(task, [slots[item] for item in inputs], [slots[item] for item in outputs])
@@ -246,7 +258,7 @@ class _Planner:
         step = Step(
             self._index,
             task,
-            _kind(task),
+            StepKind.LOCAL if is_relayout(self._form, task) else _kind(task),
             self._ranks(task),
             inputs,
             outputs,

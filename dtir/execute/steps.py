@@ -37,6 +37,11 @@ class Form(Enum):
     UNDIVIDED = "undivided"
 
 
+def is_relayout(form: Form, task: DistributedTask) -> bool:
+    """Whether a task of an undivided program only changes a layout: Shardy's operations, which leave whole values as they are."""
+    return form is Form.UNDIVIDED and task.operation.dialect == "sdy" and len(task.inputs) == len(task.outputs)
+
+
 @dataclass(frozen=True, slots=True)
 class Planned:
     """What a communication step costs by plan.

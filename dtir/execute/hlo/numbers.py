@@ -177,3 +177,33 @@ def _ratio(x: Array, coefficients: tuple[tuple[float, ...], tuple[float, ...]]) 
             value = value * x + item
         parts.append(value)
     return parts[0] / parts[1]
+
+
+def erf_inv(xp: Any, a: Array) -> Array:
+    """The inverse of the error function; ±inf at ±1, NaN beyond.
+
+    Newton's method in float64, from the closed approximation of S. Winitzki (2008), which is right to 2e-3.
+    """
+    x = a.astype(xp.float64)
+    inside = xp.abs(x) < 1
+    safe = xp.where(inside, x, 0.0)
+    factor = 0.147
+    log = xp.log1p(-safe * safe)
+    middle = 2 / (xp.pi * factor) + log / 2
+    found = xp.copysign(xp.sqrt(xp.sqrt(middle * middle - log / factor) - middle), safe)
+    for _ in range(4):
+        slope = 2 / xp.sqrt(xp.pi) * xp.exp(-found * found)
+        found = found - (erf(xp, found) - safe) / slope
+    edge = xp.where(xp.abs(x) == 1, xp.copysign(xp.inf, x), xp.nan)
+    return xp.where(inside, found, edge)
+
+
+def erfc(xp: Any, a: Array) -> Array:
+    """One minus the error function."""
+    return 1 - erf(xp, a)
+
+
+def square(xp: Any, a: Array) -> Array:
+    """The product of a number with itself."""
+    del xp
+    return a * a

@@ -151,6 +151,13 @@ _OPERATIONS: tuple[CodeEntry, ...] = (
         "state one type per result",
     ),
     CodeEntry(
+        "mlir.type",
+        "Text that should be a type is none.",
+        "tensor<4xf33>",
+        "tensor<4xf32>",
+        "write it as MLIR does: tensor<4x8xf32>, i32, !stablehlo.token",
+    ),
+    CodeEntry(
         "mlir.literal",
         "The values of a constant cannot be read as values of its type.",
         "stablehlo.constant dense<[1.0, 2.0> : tensor<2xf32>",

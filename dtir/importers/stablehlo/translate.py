@@ -16,6 +16,7 @@ from typing import TypeAlias
 
 from dtir.importers.hlo.attributes import AttributeValue, Names, Raw
 from dtir.importers.hlo.lexing import HloSyntaxError
+from dtir.importers.hlo.meshes import shorten
 from dtir.importers.hlo.problems import Problems
 from dtir.importers.hlo.shapes import Shape, TupleShape
 from dtir.importers.hlo.shardings import Sharding, Subgroup, TupleSharding, Uniform
@@ -26,6 +27,7 @@ from dtir.importers.stablehlo.capture import captured
 from dtir.importers.stablehlo.functions import Function
 from dtir.importers.stablehlo.sdy import SdyMesh, parse_list, parse_sharding, to_hlo
 from dtir.importers.stablehlo.syntax import Operation, Region
+from dtir.importers.stablehlo.types import MALFORMED
 from dtir.importers.stablehlo.views import Argument, Dialects, View, arguments
 
 Handler: TypeAlias = Callable[["Translator", Builder, View], None]
@@ -90,6 +92,9 @@ class Translator:
             if place is not None:
                 attributes["metadata"] = place
             shape = self.shared.types.one(argument.type)
+            if shape is MALFORMED:
+                message = f"argument {argument.name}: '{shorten(argument.type)}' is no type"
+                self.problems.error("mlir.type", message, operation.offset)
             self._placed(operation.offset, builder.parameter, argument.name, shape, attributes, operation.offset)
         results = self.region(builder, function.body)
         # What it returns is told apart from what it computes: a result may be passed on, and have a layout of its own.
@@ -178,6 +183,8 @@ class Translator:
             if number < len(shardings) and (sharding := shardings[number]) is not None:
                 attributes["sharding"] = sharding
             shape = self.shared.types.one(argument.type) if shapes is None else shapes[number]
+            if shape is MALFORMED:
+                raise HloSyntaxError(f"{argument.name}: '{shorten(argument.type)}' is no type", 0, "mlir.type")
             self._placed(region.offset, inner.parameter, argument.name, shape, attributes, region.offset)
         for ssa in outside:
             self._placed(region.offset, inner.parameter, ssa, builder.shape(ssa), {}, region.offset)
@@ -263,6 +270,8 @@ class Translator:
         if len(kinds) != len(results):
             counted = f"{len(kinds)} types" if kinds else "no type"
             raise HloSyntaxError(f"{len(results)} results, but {counted} for them", 0, "mlir.result_types")
+        if MALFORMED in kinds:
+            raise HloSyntaxError(f"'{shorten(view.type_text)}' are no types", 0, "mlir.type")
         found: dict[str, AttributeValue] = {} if attributes is None else attributes
         stated = view.attributes
         if stated:

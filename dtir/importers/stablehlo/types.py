@@ -26,6 +26,13 @@ _INTEGER = re.compile(r"(s|u)?i(\d+)", re.ASCII)
 _FLOATS = {"tf32": "f32", "f80": "opaque", "f128": "opaque", "index": "s64", "none": "token"}
 _BOUNDS = re.compile(r"bounds<([^<>]*)>")
 OPAQUE = ArrayShape("opaque", ())
+"""A value of a type that stands for no array."""
+
+MALFORMED = ArrayShape("opaque", (), (), "malformed")
+"""What text that is no type gives; whoever meets it reports it."""
+
+_OTHER_ELEMENTS = re.compile(r"!.*|f\d+E\w+|f80|f128|[su]?i\d+|complex<\w+>", re.ASCII | re.DOTALL)
+_NO_ARRAYS = ("!", "memref<", "vector<", "none", "()", "(")
 
 
 def element(text: str) -> str:
@@ -74,7 +81,7 @@ class Types:
         if match is not None:
             dims = tuple(-1 if dim == "?" else _size(dim) for dim in _DIMS.findall(match.group(1)))
             free = tuple(dim < 0 for dim in dims)
-            return ArrayShape(element(match.group(2)), dims, free if any(free) else ())
+            return _array(match.group(2).strip(), dims, free)
         if depth > MAX_DEPTH:
             return OPAQUE
         if text in self._aliases:
@@ -88,15 +95,15 @@ class Types:
             return self.one(parts[1], depth + 1) if len(parts) > 1 else OPAQUE
         if text in ("!stablehlo.token", "!mhlo.token", "none"):
             return ArrayShape("token", ())
-        if text and text[0] != "!":
-            scalar = element(text)
-            if scalar != "opaque":
-                return ArrayShape(scalar, ())
-        return OPAQUE
+        if text.startswith(_NO_ARRAYS):
+            return OPAQUE
+        return _array(text, (), ())
 
     def _encoded(self, text: str, depth: int) -> Shape:
         """A tensor with an encoding (``#stablehlo.bounds<?, 4>``), a quantised one, or one without a rank."""
-        parts = split(text[7:-1] if text.endswith(">") else text[7:])
+        if not text.endswith(">") or closing(text, 6) != len(text):
+            return MALFORMED
+        parts = split(text[7:-1])
         head = parts[0] if parts else ""
         if head.startswith("*"):
             return OPAQUE
@@ -117,7 +124,15 @@ class Types:
             if len(stated) == len(dims):
                 dims = [_size(bound) if bound.isdigit() else dim for dim, bound in zip(dims, stated, strict=True)]
                 free = [was or bound.isdigit() for was, bound in zip(free, stated, strict=True)]
-        return ArrayShape(element(kind), tuple(dims), tuple(free) if any(free) else ())
+        return _array(kind.strip(), tuple(dims), tuple(free))
+
+
+def _array(kind: str, dims: tuple[int, ...], free: tuple[bool, ...]) -> ArrayShape:
+    """An array of elements of a type; elements that HLO has no name for hold no data."""
+    found = element(kind)
+    if found == "opaque" and _OTHER_ELEMENTS.fullmatch(kind) is None:
+        return MALFORMED
+    return ArrayShape(found, dims, free if any(free) else ())
 
 
 def _size(digits: str) -> int:
@@ -145,12 +160,16 @@ def signature(text: str) -> tuple[str | None, str]:
     """
     text = text.strip()
     if not text.startswith("("):
-        return None, text
+        operands, arrow, results = text.partition(" -> ")  # as CHLO prints one operand
+        return (operands.strip(), _unwrapped(results.strip())) if arrow else (None, text)
     end = closing(text, 0)
     operands, rest = text[1 : end - 1], text[end:].lstrip()
     if not rest.startswith("->"):
         return None, text
-    results = rest[2:].strip()
+    return operands.strip(), _unwrapped(rest[2:].strip())
+
+
+def _unwrapped(results: str) -> str:
     if results.startswith("(") and closing(results, 0) == len(results):
         results = results[1:-1]
-    return operands.strip(), results.strip()
+    return results.strip()

@@ -23,6 +23,7 @@ RUN = (
     "all_to_all_zoo",
     "vocab_parallel_xent",
     "uneven_padding_gspmd",
+    "dropout_rng_gspmd",
 )
 
 

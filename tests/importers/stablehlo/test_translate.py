@@ -297,6 +297,8 @@ def test_what_its_text_says_is_kept() -> None:
         ("  %0 = func.call @g(%a) : (tensor<4x8xf32>) -> tensor<f32>\n  return", "mlir.unknown_function", 2),
         ("  %0 = stablehlo.transpose %a : (tensor<4x8xf32>) -> tensor<8x4xf32>\n  return", "mlir.missing_attribute", 2),
         ("  %0:2 = stablehlo.reshape %a : (tensor<4x8xf32>) -> tensor<32xf32>\n  return", "mlir.result_types", 2),
+        ("  %0 = stablehlo.negate %a : tensor<4x8xf33>\n  return", "mlir.type", 2),
+        ("  %0 = stablehlo.negate %a : tensor<4x8xf32> tensor<f32>\n  return", "mlir.type", 2),
         ("  %0 = stablehlo.constant sparse : tensor<f32>\n  return", "mlir.literal", 2),
         ("  cf.br ^bb1\n ^bb1:\n  return", "mlir.blocks", 3),
         ("  %0 = call @main(%a) : (tensor<4x8xf32>) -> ()\n  return", "mlir.operand_count", 2),
@@ -319,6 +321,10 @@ def test_what_cannot_be_translated_has_a_line(body: str, code: str, line: int) -
 )
 def test_groups_that_are_none(groups: str, more: str, code: str) -> None:
     assert code in [item.code for item in import_mlir(gather(groups, more)).diagnostics]
+
+
+def test_an_argument_of_no_type() -> None:
+    assert [item.code for item in import_mlir(function("  return", "%a: tensor<4xf33>")).diagnostics] == ["mlir.type"]
 
 
 def test_ids_beyond_what_the_module_states() -> None:

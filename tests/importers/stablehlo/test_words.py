@@ -47,6 +47,7 @@ def test_signatures() -> None:
     assert signature("(a, b<c, d>) -> (e, f)") == ("a, b<c, d>", "e, f")
     assert signature("(a) -> b") == ("a", "b")
     assert signature("a, b") == (None, "a, b")
+    assert signature("a -> b<c>") == ("a", "b<c>")
 
 
 def test_lists_split_outside_of_brackets_and_strings() -> None:
