@@ -51,7 +51,11 @@ class Element(JSComponent):
         self._send_msg({"type": kind, **content})
 
     def _handle_msg(self, data: Any) -> None:
-        if isinstance(data, dict) and isinstance(data.get("type"), str):
+        if isinstance(data, dict) and data.get("type") == "shown":
+            # What changes while a page is being built now and then never reaches it: an element says what it drew first.
+            if data.get("size") != len(self.payload) and self.payload:
+                self.payload = f"{self.payload.rstrip()}{'' if self.payload.endswith(' ') else ' '}"
+        elif isinstance(data, dict) and isinstance(data.get("type"), str):
             self._listener(data["type"], data)
 
 

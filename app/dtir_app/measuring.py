@@ -32,6 +32,7 @@ class Measured:
         local_known: whether local work was recorded, too.
         p50_s, p95_s, least_s, wait_s, noise_s: of communication, by task, of one execution; NaN where nothing was recorded.
         samples: how many executions they come from.
+        tasks_of_steps: task by index of a step.
         processes: how many processes it ran in.
         process_of: the process of every rank.
         notes: what the pictures leave open.
@@ -52,6 +53,7 @@ class Measured:
     wait_s: Floats = field(repr=False)
     noise_s: Floats = field(repr=False)
     samples: Mapping[int, int] = field(repr=False)
+    tasks_of_steps: Mapping[int, int] = field(repr=False)
     processes: int
     process_of: tuple[int, ...] = field(repr=False)
     notes: tuple[str, ...] = ()
@@ -125,6 +127,7 @@ def make_measured(store: Store, record: RunRecord, *, key: str, when: str = "") 
         communication=communication,
         local_known=bool(len(record.local_records)),
         **times,
+        tasks_of_steps=task_of,
         processes=processes,
         process_of=tuple(int(item["process"]) for item in seats),
         notes=tuple(_notes(record, len(elapsed), repetition, whole)),

@@ -60,6 +60,11 @@ def column(page: Page, source: str, name: str) -> list[Any]:
     )
 
 
+def evaluate(page: Page, expression: str, arg: object = None) -> Any:
+    """What a JavaScript function of `arg` gives at one moment; `model(name)` and `view(name)` may be used in it."""
+    return page.evaluate(f"(arg) => {{ {_MODEL} return ({expression})(arg); }}", arg)
+
+
 def ranges(page: Page, figure: str) -> tuple[float, float, float, float]:
     """(x start, x end, y start, y end) of a figure."""
     start_end = page.evaluate(

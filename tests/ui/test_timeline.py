@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from playwright.sync_api import Page, expect
 
-from tests.helpers.browser import TIMEOUT_MS, bokeh_px, column, ranges, wait_until
+from tests.helpers.browser import TIMEOUT_MS, bokeh_px, column, evaluate, ranges, wait_until
 from tests.helpers.explorer import Explorer
 from tests.ui.looking import colours, open_program, rows, selected
 
@@ -24,9 +24,13 @@ def wait_for_bars(page: Page) -> None:
 
 def bar_of(page: Page, name: str) -> tuple[float, float]:
     """The middle of the first bar of a task, in the figure's coordinates."""
-    sides = {side: column(page, "timeline-bars", side) for side in ("left", "right", "top", "bottom", "title")}
-    place = sides["title"].index(name)
-    return (sides["left"][place] + sides["right"][place]) / 2, (sides["top"][place] + sides["bottom"][place]) / 2
+    place = """(name) => {
+      const d = model('timeline-bars').data, at = Array.from(d.title).indexOf(name);
+      return at < 0 ? null : [(d.left[at] + d.right[at]) / 2, (d.top[at] + d.bottom[at]) / 2];
+    }"""
+    found = evaluate(page, place, name)
+    assert found is not None, f"there is no bar {name}"
+    return found[0], found[1]
 
 
 def test_the_key_t_shows_what_runs_when_and_a_click_selects_everywhere(page: Page, server: Server) -> None:

@@ -73,6 +73,7 @@ const live = (model, draw) => {
   const redraw = () => draw(model.payload ? JSON.parse(model.payload) : {});
   model.on('payload', redraw);
   redraw();
+  model.send_msg({type: 'shown', size: (model.payload ?? '').length});
 };
 
 // Keep keyboard focus on the element with the same data-focus across a redraw.

@@ -54,16 +54,22 @@ def plan_of(desk: Desk) -> Planned | NotPlanned | None:
     return future.result() if future.done() else None
 
 
-def sides_content(desk: Desk, plan: Planned | NotPlanned | None, run: Measured | None) -> dict[str, object]:
-    """What the element shows."""
+def sides_content(
+    desk: Desk, plan: Planned | NotPlanned | None, run: Measured | None, *, planned: bool = True
+) -> dict[str, object]:
+    """What the element shows.
+
+    Args:
+        planned: whether the panel needs a machine profile for its planned side.
+    """
     if desk.store is None:
         return {}
     chosen = profile_of(desk.state)
     reasons = [f"{code}: {message}" for code, message in plan.reasons] if isinstance(plan, NotPlanned) else []
     return {
-        "profiles": [{"name": name, "on": name == chosen} for name in PROFILES],
+        "profiles": [{"name": name, "on": name == chosen} for name in PROFILES] if planned else [],
         "planned": plan.title if isinstance(plan, Planned) else "",
-        "busy": plan is None,
+        "busy": plan is None and planned,
         "reasons": reasons,
         "notes": list(plan.notes) if isinstance(plan, Planned) else [],
         "runs": [],
