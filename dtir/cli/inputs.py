@@ -12,15 +12,21 @@ from dtir.importers import Imported, load_path, open_set
 from dtir.schema.diagnostics import Diagnostic
 
 
-def load_each(files: Sequence[str], console: Console) -> Iterator[tuple[str, Imported]]:
+def load_each(files: Sequence[str], console: Console, system: str | None = None) -> Iterator[tuple[str, Imported]]:
     """Load files one after the other, each when it is asked for, with a progress line.
 
     A file that holds several programs gives each of them, named ``FILE#PROGRAM``. Traces of the ranks of one job, named one
-    by one or as the folder that holds them, give one program of all these ranks.
+    by one or as the folder that holds them, give one program of all these ranks. A declaration (`DistributionSpec`) gives a
+    program together with the system of atoms of another file.
 
     Raises:
         Failure: standard input is named twice.
     """
+    if system is not None:
+        from dtir.cli.systems import lowered
+
+        yield from ((name, lowered(name, system).imported) for name in files)
+        return
     if list(files).count("-") > 1:
         raise failure("cli.usage", "standard input (-) is named twice; it can be read once", hint="name it once")
     sets = _together(files)
@@ -39,23 +45,23 @@ def _together(files: Sequence[str]) -> list[tuple[str, tuple[str, ...]]]:
     """What is opened: a name, with the files of the ranks that are one program, or with none for a file alone."""
     if len(files) == 1 and not os.path.isdir(files[0]):
         return [(files[0], ())]  # nothing to look for: a file alone is read once
-    from dtir.importers.several import files_in, group, sniff
+    from dtir.importers.several import Sniffed, files_in, group, sniff
 
     found: list[tuple[str, tuple[str, ...]]] = []
-    named: list[tuple[str, str | None]] = []
+    named: list[tuple[str, Sniffed]] = []
     for name in files:
         inside = files_in(name) if name != "-" and os.path.isdir(name) else []
         if inside:
             sets = [one for one in group([(item, sniff(item)) for item in inside]) if one.files]
             found += [(name if len(sets) == 1 else one.name, one.files) for one in sets]
         else:
-            named.append((name, None if name == "-" else sniff(name)))
+            named.append((name, Sniffed(None) if name == "-" else sniff(name)))
     for one in group(named):
         found.append((one.name, one.files if one.joined else ()))
     return found
 
 
-def load_one(files: str | Sequence[str], chosen: str | None, console: Console) -> Imported:
+def load_one(files: str | Sequence[str], chosen: str | None, console: Console, system: str | None = None) -> Imported:
     """The one program of a file (of several files of ranks), or the chosen one of several.
 
     Raises:
@@ -63,7 +69,7 @@ def load_one(files: str | Sequence[str], chosen: str | None, console: Console) -
     """
     names = [files] if isinstance(files, str) else list(files)
     name = names[0]
-    loaded = dict(load_each(names, console))
+    loaded = dict(load_each(names, console, system))
     if len(loaded) == 1 and chosen is None:
         return next(iter(loaded.values()))
     known = {key.rpartition("#")[2]: one for key, one in loaded.items()} if len(loaded) > 1 else {}

@@ -1,13 +1,14 @@
 """Several files at once: the files of the ranks of one job are one program, any other file is one of its own.
 
->>> [opened.name for opened in group([("job.0.et", "chakra"), ("job.1.et", "chakra"), ("mlp.hlo", "hlo")])]
+>>> chakra, hlo = Sniffed("chakra"), Sniffed("hlo")
+>>> [opened.name for opened in group([("job.0.et", chakra), ("job.1.et", chakra), ("mlp.hlo", hlo)])]
 ['job.0.et', 'mlp.hlo']
 """
 
 from __future__ import annotations
 
-import gzip
 import io
+import re
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from typing import TypeAlias
 from dtir.importers.base import DEFAULT_LIMITS, Imported, Limits, Source, refused
 from dtir.importers.detect import HEAD_BYTES, recognise, refuse_head
 from dtir.importers.rank_set.events import RankTrace
-from dtir.importers.rank_set.naming import set_name
+from dtir.importers.rank_set.naming import rank_in_name, set_name
 from dtir.importers.rank_set.readers import READERS
 from dtir.importers.read import GZIP_MAGIC, Unpacked, read_path, read_stream
 from dtir.importers.trace_loader import TABLE_FORMAT, table_beside
@@ -31,6 +32,16 @@ MOST_FILES = 100_000
 """Files of one folder that are looked at."""
 
 _SNIFFED_FORMATS = frozenset({*READERS, TABLE_FORMAT})
+
+_JOB = re.compile(rb'"distributedInfo"\s*:\s*\{[^{}]*"world_size"\s*:\s*(\d{1,9})')
+
+
+@dataclass(frozen=True, slots=True)
+class Sniffed:
+    """What the beginning of a file says: its format, and of a profile the size of its job; None: not known."""
+
+    format: str | None
+    job: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,26 +59,34 @@ class Together:
     joined: bool
 
 
-def sniff(path: str | Path) -> str | None:
-    """The format of a file, told from its beginning; None for what cannot be read or is not known."""
+def sniff(path: str | Path) -> Sniffed:
+    """What the beginning of a file says; nothing of what cannot be read."""
     try:
         with Path(path).open("rb") as stream:
-            packed = stream.peek(2)[:2] == GZIP_MAGIC
-            head = (gzip.GzipFile(fileobj=stream) if packed else stream).read(HEAD_BYTES)
-    except (OSError, EOFError, ValueError, zlib.error):
-        return None
-    return sniff_bytes(head)
+            return sniff_bytes(_head(stream))
+    except (OSError, ValueError):
+        return Sniffed(None)
 
 
-def sniff_bytes(head: bytes) -> str | None:
-    """The format of what begins so; None when it is not known."""
-    if head[:2] == GZIP_MAGIC:
-        try:
-            head = gzip.GzipFile(fileobj=io.BytesIO(head)).read(HEAD_BYTES)
-        except (OSError, EOFError, zlib.error):
-            return None
-    found = recognise(head[:HEAD_BYTES])
-    return found.name if found else None
+def sniff_bytes(data: bytes) -> Sniffed:
+    """What the beginning of some bytes says."""
+    head = _head(io.BytesIO(data)) if data[:2] == GZIP_MAGIC else data[:HEAD_BYTES]
+    known = recognise(head)
+    job = _JOB.search(head) if known is not None and known.name == "kineto" else None
+    return Sniffed(known.name if known else None, job and job[1].decode())
+
+
+def _head(stream: io.BufferedReader | io.BytesIO) -> bytes:
+    """The first bytes, unpacked; of damaged data what can be unpacked."""
+    start = stream.read(2)
+    stream.seek(0)
+    if start != GZIP_MAGIC:
+        return stream.read(HEAD_BYTES)
+    unpacked = zlib.decompressobj(wbits=31)
+    try:
+        return unpacked.decompress(stream.read(HEAD_BYTES), HEAD_BYTES)
+    except zlib.error:
+        return b""
 
 
 def files_in(folder: str | Path) -> list[str]:
@@ -76,51 +95,62 @@ def files_in(folder: str | Path) -> list[str]:
         names = sorted(path for path in Path(folder).iterdir() if path.is_file() and not path.name.startswith("."))
     except OSError:
         return []
-    found = [(str(path), sniff(path)) for path in names[:MOST_FILES]]
+    found = [(str(path), sniff(path).format) for path in names[:MOST_FILES]]
     traces = [name for name, format in found if format in READERS]
     return [name for name, format in found if format in _SNIFFED_FORMATS] if traces else []
 
 
-def group(files: Sequence[tuple[str, str | None]]) -> list[Together]:
+def group(files: Sequence[tuple[str, Sniffed]]) -> list[Together]:
     """Which files are opened together.
 
     Files of ranks of one format are one set. They are several sets where their names without the ranks differ, and every
-    such name stands for two files or more: the files of two jobs, say.
+    such name stands for two files or more: the files of two jobs, say. Profiles whose names state no rank belong together
+    when they say that they are of jobs of one size.
 
     Args:
-        files: names with the format of each.
+        files: names with what their beginnings say.
     """
-    by_format: dict[str, list[str]] = {}
-    for name, format in files:
-        if format in READERS:
-            by_format.setdefault(format, []).append(name)
+    by_format: dict[str, list[tuple[str, Sniffed]]] = {}
+    for name, seen in files:
+        if seen.format in READERS:
+            by_format.setdefault(seen.format, []).append((name, seen))
     sets: dict[str, Together] = {}
-    tables = [name for name, format in files if format == TABLE_FORMAT]
-    for format, names in by_format.items():
-        for own in _jobs(names):
+    tables = [name for name, seen in files if seen.format == TABLE_FORMAT]
+    for format, own_files in by_format.items():
+        for own in _jobs(own_files):
             more = tuple(tables) if format.startswith("chakra") else ()
             made = Together(own[0], (*own, *more), len(own) + len(more) > 1)
             sets.update(dict.fromkeys(own, made))
     if any(format.startswith("chakra") for format in by_format):
         sets.update({name: Together("", (), False) for name in tables})
     found: list[Together] = []
-    seen: set[int] = set()
+    done: set[int] = set()
     for name, _ in files:
         made = sets.get(name)
         if made is None:
             found.append(Together(name, (name,), False))
-        elif made.files and id(made) not in seen:
-            seen.add(id(made))
+        elif made.files and id(made) not in done:
+            done.add(id(made))
             found.append(made)
     return found
 
 
-def _jobs(names: Sequence[str]) -> list[list[str]]:
-    jobs: dict[str, list[str]] = {}
-    for name in names:
-        jobs.setdefault(set_name(name), []).append(name)
-    apart = len(jobs) > 1 and all(len(own) > 1 for own in jobs.values())
-    return list(jobs.values()) if apart else [list(names)]
+def _jobs(files: Sequence[tuple[str, Sniffed]]) -> list[list[str]]:
+    named: dict[str, list[str]] = {}
+    stated: dict[str, list[str]] = {}
+    for name, seen in files:
+        if seen.format != "kineto" or rank_in_name(name) is not None:
+            # Time stamps differ from rank to rank.
+            named.setdefault(_STAMP.sub("", set_name(name)), []).append(name)
+        else:
+            stated.setdefault(seen.job or f"alone: {name}", []).append(name)
+    jobs = list(named.values())
+    if len(jobs) > 1 and not all(len(own) > 1 for own in jobs):
+        jobs = [[name for own in jobs for name in own]]
+    return [*jobs, *stated.values()]
+
+
+_STAMP = re.compile(r"\d{8,}")
 
 
 def load_several(
@@ -138,7 +168,7 @@ def load_several(
     from dtir.importers import load_bytes, load_path
 
     by_name: dict[str, list[str | Path | tuple[str, bytes]]] = {}
-    named: list[tuple[str, str | None]] = []
+    named: list[tuple[str, Sniffed]] = []
     for item in items:
         name = item[0] if isinstance(item, tuple) else str(item)
         by_name.setdefault(name, []).append(item)

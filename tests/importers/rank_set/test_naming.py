@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import gzip
+
 import pytest
 
 from dtir.importers import load_several
 from dtir.importers.rank_set.naming import program_name, rank_in_name, set_name
-from dtir.importers.several import group
+from dtir.importers.several import Sniffed, group, sniff_bytes
 from tests.helpers.traces import kept
 
 
@@ -34,7 +36,7 @@ def test_programs_are_named_without_rank_and_endings() -> None:
 
 
 def groups(*files: tuple[str, str]) -> list[tuple[str, ...]]:
-    return [one.files for one in group(files)]
+    return [one.files for one in group([(name, Sniffed(format)) for name, format in files])]
 
 
 def test_files_of_one_job_are_one_program() -> None:
@@ -54,6 +56,30 @@ def test_names_that_have_nothing_in_common_are_one_job() -> None:
         ("first.rank0.json",),
         ("x.0.et", "y.1.et"),
     ]
+
+
+def test_time_stamps_do_not_part_a_job() -> None:
+    files = [(f"{word}/worker{rank}.169412820150{rank}.pt.json", "kineto") for word in "ab" for rank in range(2)]
+    assert len(groups(*files)) == 1
+    assert (
+        len(groups(*[(f"{word}.rank{rank}.1694128201{rank}.json", "kineto") for word in "ab" for rank in range(2)]))
+        == 2
+    )
+
+
+def test_profiles_whose_names_say_nothing_are_told_by_the_size_of_their_job() -> None:
+    def seen(world: int | None) -> Sniffed:
+        info = "" if world is None else f'"distributedInfo": {{"backend": "nccl", "rank": 1, "world_size": {world}}}, '
+        return sniff_bytes(gzip.compress(f'{{"schemaVersion": 1, {info}"traceEvents": []}}'.encode()))
+
+    files = [
+        ("a.json", seen(2)),
+        ("b.json", seen(300)),
+        ("c.json", seen(None)),
+        ("d.json", seen(2)),
+        ("e.json", seen(None)),
+    ]
+    assert [one.files for one in group(files)] == [("a.json", "d.json"), ("b.json",), ("c.json",), ("e.json",)]
 
 
 def test_files_dropped_together() -> None:
