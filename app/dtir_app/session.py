@@ -206,19 +206,6 @@ class Session:
         elif self._document is not None and not self._closed:
             self._document.add_next_tick_callback(lambda: None if self._closed else then())
 
-    def _later_than(self, work: Future[Any], then: Callable[[], None]) -> None:
-        """Do something in the event loop when work of another thread is done."""
-        if self._post is None:
-            work.exception()  # where nobody waits for a browser, the work is waited for
-            then()
-            return
-        post = self._post
-        work.add_done_callback(lambda _: post(partial(self._next_tick, then)))
-
-    def _next_tick(self, then: Callable[[], None]) -> None:
-        if self._document is not None and not self._closed:
-            self._document.add_next_tick_callback(lambda: None if self._closed else then())
-
     def _later(self, key: str, then: Callable[[], None] | None, future: Future[Opened]) -> None:
         """From the worker's thread: the rest is done in the event loop.
 
