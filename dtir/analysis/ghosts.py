@@ -22,7 +22,8 @@ def ghosts_of(
     reach = operator.reach(call)
     found: list[Deviation] = []
     if reach is not None and operands:
-        found += _reads(reach, operands[0])
+        for at in reach.operands:
+            found += _reads(reach, operands[at], at)
     if call.reads_ghosts and not found:
         found += _counted_twice(operands, rule, axes)
     layers = _layers(operands, rule, axes)
@@ -54,7 +55,7 @@ def _layers(
     return layers
 
 
-def _reads(reach: Reach, value: Abstract) -> list[Deviation]:
+def _reads(reach: Reach, value: Abstract, at: int) -> list[Deviation]:
     """Reads beyond the ghosts that are there."""
     split = [
         dim
@@ -66,10 +67,10 @@ def _reads(reach: Reach, value: Abstract) -> list[Deviation]:
         radius = reach.radius[dim]
         if min(below, above) < radius:
             axes = value.state.dims[dim]
-            return [Deviation(Kind.HALO_THIN, axes, 0, None, (dim,), str(min(below, above)), str(radius))]
+            return [Deviation(Kind.HALO_THIN, axes, at, None, (dim,), str(min(below, above)), str(radius))]
     if reach.diagonal and len(split) > 1 and not value.corners:
         axes = tuple(axis for dim in split for axis in value.state.dims[dim])
-        return [Deviation(Kind.HALO_CORNER, axes, 0, None, tuple(split))]
+        return [Deviation(Kind.HALO_CORNER, axes, at, None, tuple(split))]
     return []
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from dtir.cli.command import FINDINGS, OK, Command, Console, Failure, add_format, failure, has_errors
+from dtir.cli.systems import add_system
 from dtir.schema.diagnostics import Diagnostic, IRVerificationError
 
 if TYPE_CHECKING:  # `dtir --help` need not load the IR
@@ -66,6 +67,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--program", metavar="NAME", help="which program, of a file that holds several")
     add_format(parser, "text", "json")
+    add_system(parser)
 
 
 def _run(options: argparse.Namespace, console: Console) -> int:
@@ -80,7 +82,7 @@ def _run(options: argparse.Namespace, console: Console) -> int:
             "the converted program and the report cannot both go to standard output",
             hint="give -o a file name",
         )
-    imported = load_one(options.file, options.program, console)
+    imported = load_one(options.file, options.program, console, options.system)
     if imported.program is None:
         raise Failure(imported.diagnostics)
     found: list[Diagnostic] = list(imported.diagnostics)

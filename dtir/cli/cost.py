@@ -7,6 +7,7 @@ import math
 from typing import TYPE_CHECKING
 
 from dtir.cli.command import OK, Command, Console, Failure, add_format, failure
+from dtir.cli.systems import add_system
 
 if TYPE_CHECKING:  # what a command needs is loaded when it runs
     from dtir.cost.profile import MachineProfile
@@ -39,6 +40,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--blocking", action="store_true", help="collectives hold the compute stream: no overlap")
     parser.add_argument("--all", action="store_true", help="text: every task, collective and step")
     add_format(parser, "text", "json")
+    add_system(parser)
 
 
 def _run(options: argparse.Namespace, console: Console) -> int:
@@ -55,7 +57,7 @@ def _run(options: argparse.Namespace, console: Console) -> int:
         raise failure("cli.usage", "no FILE was given", hint="dtir cost FILE --profile P, or dtir cost --list-profiles")
     settings = _settings(options)
     profile = load_profile(options.profile or DEFAULT_PROFILE)
-    imported = load_one(options.file, options.program, console)
+    imported = load_one(options.file, options.program, console, options.system)
     if imported.program is None:
         raise Failure(imported.diagnostics)
     made = make_schedule(imported.program, profile, settings)

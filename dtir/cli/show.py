@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from dtir.cli.command import FAILED, FINDINGS, OK, Command, Console, add_files, add_format, has_errors, worst
+from dtir.cli.systems import add_system
 from dtir.schema.diagnostics import Diagnostic, Severity
 
 if TYPE_CHECKING:  # what a command needs is loaded when it runs
@@ -21,6 +22,7 @@ MAX_MEMBERS = 1_000_000
 def _configure(parser: argparse.ArgumentParser) -> None:
     add_files(parser)
     add_format(parser, "text", "json")
+    add_system(parser)
     parser.add_argument("--all", action="store_true", help="text: every collective, group and finding")
     parser.add_argument(
         "--why", metavar="TASK", help="why this communication task is there: its name or id, or all; in place of the rest"
@@ -43,9 +45,14 @@ def _run(options: argparse.Namespace, console: Console) -> int:
     codes: list[int] = []
     names: list[str] = []
     results: list[JSON] = []
-    for name, imported in load_each(options.files, console):
+    for name, imported in load_each(options.files, console, options.system):
         names.append(name)
         program = imported.program
+        declared = _declared(name, imported, options, console)
+        if declared is not None:
+            results.append(declared)
+            codes.append(OK)
+            continue
         if program is None:
             codes.append(FAILED)
             results.append(render_json.failed(imported.diagnostics))
@@ -64,6 +71,18 @@ def _run(options: argparse.Namespace, console: Console) -> int:
     if options.format == "json":
         console.out.write(render_json.text(render_json.per_file(names, results)))
     return worst(codes)
+
+
+def _declared(name: str, imported: Imported, options: argparse.Namespace, console: Console) -> JSON | None:
+    """A declaration without a system is no program, and has something to show all the same."""
+    if imported.format != "mlipspec" or [item.code for item in imported.diagnostics] != ["spec.no_system"]:
+        return None
+    from dtir.cli.systems import declared, declared_json, declared_text
+
+    spec = declared(name)
+    if options.format == "text":
+        console.out.write("\n".join((imported.label, *declared_text(spec, console.style))) + "\n")
+    return {"name": imported.label, "digest": imported.digest, "format": imported.format, **declared_json(spec)}
 
 
 def _reasons(

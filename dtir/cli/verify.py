@@ -6,6 +6,7 @@ import argparse
 
 from dtir.cli.command import FAILED, FINDINGS, OK, Command, Console, add_files, add_format, has_errors, worst
 from dtir.cli.judges import DEFAULT_JUDGES, JUDGES, MODES, STRICTNESS
+from dtir.cli.systems import add_system
 
 
 def _judges(text: str) -> tuple[str, ...]:
@@ -35,6 +36,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         help="orders of communication that the runtime tolerates: one for each communicator (mpi), one for all of a device "
         "(nccl, the default), also ungrouped sends wait for their receiver (gpu-p2p)",
     )
+    add_system(parser)
     parser.add_argument("--all", action="store_true", help="text: every finding")
 
 
@@ -48,7 +50,7 @@ def _run(options: argparse.Namespace, console: Console) -> int:
 
     codes: list[int] = []
     judged: list[render_sarif.Judged] = []
-    for name, imported in load_each(options.files, console):
+    for name, imported in load_each(options.files, console, options.system):
         if imported.program is None:
             codes.append(FAILED)
             judged.append(render_sarif.Judged(name, tuple(imported.diagnostics), readable=False))

@@ -217,12 +217,12 @@ class _Core:
         """How many ghosts an operand is given on each side: as far as the operator reads, all of them if it asks for them."""
         if call.reads_ghosts:
             return None
-        reach = self._operator.reach(call) if number == 0 else None
-        return reach.radius if reach is not None else (0,) * len(call.operands[number])
+        reach = self._operator.reach(call)
+        return reach.radius if reach is not None and number in reach.operands else (0,) * len(call.operands[number])
 
 
 def _visible(xp: Any, array: Array, placement: Placement, rank: int, frame: tuple[int, ...] | None) -> Array:
-    """What an operator sees of an operand: its block with a frame of ghosts; zeros where there are none."""
+    """What an operator sees of an operand: its block with a frame of ghosts; zeros where a split dim has none."""
     if frame is None:
         return array
     if not placement.has_ghosts and not any(frame) and placement.local_shape(rank) == array.shape:
@@ -239,7 +239,13 @@ def _visible(xp: Any, array: Array, placement: Placement, rank: int, frame: tupl
         margins.append((max(0, -start), max(0, stop - extent)))
         index.append(slice(max(0, start), min(extent, stop)))
     seen = array[tuple(index)]
-    return xp.pad(seen, margins) if any(any(margin) for margin in margins) else seen
+    if not any(any(margin) for margin in margins):
+        return seen
+    # A dim that is not split is all here: beyond its end comes its beginning. Along a split one nobody filled these ghosts.
+    whole = [placement.shards(dim) == 1 for dim in range(len(margins))]
+    around = [margin if here else (0, 0) for margin, here in zip(margins, whole, strict=True)]
+    beyond = [(0, 0) if here else margin for margin, here in zip(margins, whole, strict=True)]
+    return xp.pad(xp.pad(seen, around, mode="wrap"), beyond)
 
 
 def _framed(xp: Any, array: Array, placement: Placement, rank: int) -> Array:

@@ -102,7 +102,8 @@ def _framed(operator: OpDef, call: OpCall, arrays: list[Array]) -> list[Array]:
     """A stencil reads around every element: the whole array is a ring in every dim."""
     reach = operator.reach(call)
     if reach is not None and arrays:
-        arrays[0] = np.pad(arrays[0], [(radius, radius) for radius in reach.radius], mode="wrap")
+        for at in reach.operands:
+            arrays[at] = np.pad(arrays[at], [(radius, radius) for radius in reach.radius], mode="wrap")
     return arrays
 
 

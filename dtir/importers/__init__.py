@@ -81,6 +81,12 @@ def _sharding_table_loader() -> Loader:
     return read_sharding_table
 
 
+def _spec_loader() -> Loader:
+    from dtir.importers.spec_loader import load_spec
+
+    return load_spec
+
+
 def _comm_debug_loader() -> Loader:
     from dtir.importers.comm_debug import read_comm_debug
 
@@ -99,6 +105,7 @@ LOADERS: dict[str, Callable[[], Loader]] = {
     "comm-group": _group_table_loader,
     "flight-recorder": _trace_loader("flight-recorder"),
     "kineto": _trace_loader("kineto"),
+    "mlipspec": _spec_loader,
     "pytorch-et": _trace_loader("pytorch-et"),
     "sharding-table": _sharding_table_loader,
 }

@@ -203,7 +203,11 @@ FORMATS: tuple[Format, ...] = (
     Format("comm-group", "a table of process groups of Chakra traces", _group_table),
     Format("comm-debug", "a CommDebugMode tree of PyTorch", _keys("fqn", "module_type", "children")),
     Format("sharding-table", "a sharding table of MaxText", _sharding_table),
-    Format("mlipspec", "an MLIPSpec", _keys("core", "version")),
+    Format(
+        "mlipspec",
+        "a DistributionSpec or MLIPSpec",
+        lambda sample: sample.has_keys("core", "version") or sample.has_keys("policy", "custom_ops", "third_party_helpers"),
+    ),
     Format("hlo", "an HLO module", _hlo),
     Format("stablehlo", "an MLIR module (StableHLO or Shardy)", _mlir),
     Format("yaml", "a dtir program in YAML", lambda sample: _YAML_PROGRAM.search(sample.text) is not None),

@@ -199,10 +199,17 @@ Transition: TypeAlias = SliceAxes | MaskAxes
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """How far an operator reads around an element, per dim of its first operand, and whether diagonally."""
+    """How far an operator reads around an element.
+
+    Args:
+        radius: per dim of the operands that are read so.
+        diagonal: whether along several dims at once.
+        operands: which operands are read so, by position; they have one shape.
+    """
 
     radius: tuple[int, ...]
     diagonal: bool
+    operands: tuple[int, ...] = (0,)
 
 
 Run: TypeAlias = Callable[[Arithmetic, Sequence[Array], OpCall, Place], tuple[Array, ...]]

@@ -26,7 +26,7 @@ CORE = "core"
 PREFIX = "op."
 """Attributes of a task under this prefix are the parameters of its operator."""
 
-_MODULES = tuple(f"dtir.ops.{name}" for name in ("contract", "elementwise", "reductions", "shapes", "placed"))
+_MODULES = tuple(f"dtir.ops.{name}" for name in ("contract", "elementwise", "reductions", "shapes", "placed", "atoms"))
 """Modules of this package with a tuple ``OPS`` of (dialect, OpDef)."""
 
 _added: dict[OperationName, OpDef] = {}

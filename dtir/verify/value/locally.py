@@ -84,7 +84,8 @@ def run_whole(
     try:
         reach = operator.reach(call)
         if reach is not None and framed:
-            framed[0] = np.pad(framed[0], [(radius, radius) for radius in reach.radius], mode="wrap")
+            for at in reach.operands:
+                framed[at] = np.pad(framed[at], [(radius, radius) for radius in reach.radius], mode="wrap")
         return _run(operator, arithmetic, framed, call, Place(seed=seed), task)
     except (OpError, ValueError, IndexError, ZeroDivisionError) as error:
         raise Unknown(f"{task.operation}: {error}") from error
@@ -213,7 +214,9 @@ class _Frames:
     def operands(self, rank: int) -> list[Array]:
         arrays = [item.arrays[rank] for item in self.held]
         if self.reach is not None:
-            arrays[0] = self._framed(0, rank, [(radius, radius) for radius in self.reach.radius])
+            widths = [(radius, radius) for radius in self.reach.radius]
+            for position in self.reach.operands:
+                arrays[position] = self._framed(position, rank, widths)
         elif self.ghosts:
             for position, value in enumerate(self.values):
                 if value.halo:
