@@ -213,7 +213,7 @@ def sizes_agree(context: Context) -> Iterator[Diagnostic]:
     """Sizes of a transfer.
 
     - operand and result have one type;
-    - the stated bytes are those of what the source holds (in infer mode a warning).
+    - the stated bytes are those of what the source holds (in infer mode a warning, unless each end is one rank's value).
     """
     for flow, index, task, _ in _transfers(context):
         ends = _ends(flow, task)
@@ -238,8 +238,13 @@ def sizes_agree(context: Context) -> Iterator[Diagnostic]:
         yield finding(
             "p2p.bytes", f"{task_name(task)} {message}", task_path(flow, index, "body"), hint=hint,
             subject=subjects(task, [source, target], []), related=related_values(flow, ("sent", source), ("received", target)),
-            severity=Severity.WARNING if context.mode == "infer" else None,
+            severity=Severity.WARNING if context.mode == "infer" and not _confined(source, target) else None,
         )  # fmt: skip
+
+
+def _confined(source: DistributedValue, target: DistributedValue) -> bool:
+    """True when both ends are declared to be values of one rank each: then their types are all there is to know."""
+    return bool(source.sharding.at and target.sharding.at)
 
 
 def _same_shape(context: Context, source: DistributedValue, target: DistributedValue) -> bool:

@@ -30,7 +30,7 @@ from dtir.ir.mesh import LogicalMesh, MeshAxis
 from dtir.ir.program import NATIVE_SCHEMA, NATIVE_VERSION, DistributedTaskIR
 from dtir.ir.ranks import Ranks
 from dtir.ir.schedule import IssueList
-from dtir.ir.sharding import ShardingSpec
+from dtir.ir.sharding import AxisCoordinate, ShardingSpec
 from dtir.ir.tasks import Collective, Control, DistributedTask, LocalCompute, PointToPoint, TaskBodyVariant
 from dtir.ir.types import OperationName, TensorType
 from dtir.ir.values import DistributedValue, LocalShape, ValueRole
@@ -75,7 +75,7 @@ class _Builder:
         self._ids: dict[int, NodeId] = {}
         self._counts: Counter[str] = Counter()
         self._taken: set[str] = set()
-        self._layouts: dict[int, ShardingSpec] = {}
+        self._layouts: dict[tuple[int, int | None], ShardingSpec] = {}
         self._specs = Specs()
         self._waits: dict[int, NodeId] = {}
         self._seed = hashlib.blake2b(b"trace\0" + name.encode("utf-8", "surrogatepass") + b"\0", digest_size=16)
@@ -94,7 +94,7 @@ class _Builder:
         self._wait_for_transfers()
         if not self._values:
             # A program needs a value: what the ranks start from, of which these files say nothing.
-            self._value("nothing", Tensor((), "opaque"), self._everyone(), ValueRole.INPUT, {})
+            self._value("nothing", Tensor((), "opaque"), self._everyone(), ValueRole.INPUT, {}, self._layout(0, None))
         if not self._tasks:
             self._tasks.append(self._task("nothing", Control(), "nothing", self._everyone(), (), (), (), {}))
         program = DistributedTaskIR(
@@ -232,8 +232,8 @@ class _Builder:
         if tensor is not None:
             here = sent.tensor if sent is not None and sent.tensor is not None else tensor
             there = received.tensor if received is not None and received.tensor is not None else tensor
-            inputs = self._held(label, "in", {passage.source: here}, (passage.source,))
-            outputs = self._held(label, "out", {passage.destination: there}, (passage.destination,))
+            inputs = self._held(label, "in", {passage.source: here}, (passage.source,), alone=True)
+            outputs = self._held(label, "out", {passage.destination: there}, (passage.destination,), alone=True)
         return self._task(
             label,
             PointToPoint(spec),
@@ -290,7 +290,10 @@ class _Builder:
 
     # -- values ------------------------------------------------------------------------------------------------------------
 
-    def _held(self, label: str, side: str, parts: Mapping[int, Tensor | None], owners: Ranks) -> tuple[ValueId, ...]:
+    def _held(
+        self, label: str, side: str, parts: Mapping[int, Tensor | None], owners: Ranks, *, alone: bool = False
+    ) -> tuple[ValueId, ...]:
+        """The value of one side of a task, none where no file says what it is; `alone`: it is one rank's, not one of each."""
         known = {rank: tensor for rank, tensor in parts.items() if tensor is not None}
         if not known:
             return ()
@@ -298,7 +301,20 @@ class _Builder:
         shapes = {rank: tensor.shape for rank, tensor in known.items() if rank in owners}
         differing = shapes if len(set(shapes.values())) > 1 else {}
         role = ValueRole.INPUT if side == "in" else ValueRole.ACTIVATION
-        return (self._value(f"{label}.{side}", first, owners, role, differing),)
+        layout = self._layout(len(first.shape), owners[0] if alone else None)
+        return (self._value(f"{label}.{side}", first, owners, role, differing, layout),)
+
+    def _layout(self, dims: int, rank: int | None) -> ShardingSpec:
+        known = self._layouts.get((dims, rank))
+        if known is None:
+            none = tuple(() for _ in range(dims))
+            known = (
+                ShardingSpec(none, varying=(AXIS,))
+                if rank is None
+                else ShardingSpec(none, at=(AxisCoordinate(AXIS, rank),))
+            )
+            self._layouts[dims, rank] = known
+        return known
 
     def _type(self, tensor: Tensor) -> TensorType:
         known = self._types.get(tensor)
@@ -307,12 +323,14 @@ class _Builder:
         return known
 
     def _value(
-        self, name: str, tensor: Tensor, owners: Ranks, role: ValueRole, shapes: Mapping[int, tuple[int, ...]]
+        self,
+        name: str,
+        tensor: Tensor,
+        owners: Ranks,
+        role: ValueRole,
+        shapes: Mapping[int, tuple[int, ...]],
+        layout: ShardingSpec,
     ) -> ValueId:
-        layout = self._layouts.get(len(tensor.shape))
-        if layout is None:
-            layout = ShardingSpec(tuple(() for _ in tensor.shape), varying=(AXIS,))
-            self._layouts[len(tensor.shape)] = layout
         made = DistributedValue(
             ValueId(self._hash(b"value", name)),
             self._type(tensor),
