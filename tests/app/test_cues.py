@@ -274,3 +274,30 @@ def test_what_is_right_has_the_same_marks(shared_data: Path) -> None:
     assert drawn.says == "Every hatch ends at a task that reduces it."
     assert any(mark.get("hatch") == "axis-0" for mark in drawn.marks)
     assert not any(mark.get("stroke") == "bad" or mark.get("tone") == "bad" for mark in drawn.marks)
+
+
+WIDE = """
+schema: dtir-program/1
+name: wide
+mesh: {axes: [[dp, 1000000000000000], [tp, 4]]}
+values:
+- {id: x, shape: [8, 16], dims: [[], [tp]]}
+- {id: w, shape: [16, 4], dims: [[tp], []]}
+- {id: p, shape: [8, 4], dims: [[], []], partial: {tp: sum}}
+- {id: y, shape: [8, 4], dims: [[], []]}
+tasks:
+- {id: mm, kind: local, op: matmul, in: [x, w], out: [p]}
+- {id: ar, kind: collective, coll: all_reduce, in: [p], out: [y], axes: [tp], reduction: sum}
+inputs: [x, w]
+outputs: [y]
+"""
+
+
+@pytest.mark.parametrize("cue", list(Cue))
+def test_a_mesh_of_any_size_is_drawn_in_part(cue: Cue) -> None:
+    (read,) = read_programs(WIDE)
+    assert read.program is not None
+    store = store_of(read.program)
+    for task in (0, 1):
+        drawn = draw_cue(cue, Case(store, None, (task,), ()))
+        assert drawn.busy or len(drawn.marks) < 2_000

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import islice
 
 from dtir.analysis.groups import axis_fibres, groups_of
 from dtir.ir.collectives import Broadcast
+from dtir.ir.ranks import rank_set
 from dtir.ir.tasks import Collective
 from dtir.verify.roots import roots_of
 from dtir_app.cues import place
@@ -14,7 +16,7 @@ from dtir_app.cues.chain import shown_state
 from dtir_app.cues.marks import Picture, listed
 from dtir_app.cues.ranks import Cell, Cells, draw_ranks
 
-MOST_GROUPS = 64
+MOST_GROUPS, MOST_MEMBERS = 64, 1024
 
 
 def draw(case: Case) -> Picture:
@@ -26,17 +28,18 @@ def draw(case: Case) -> Picture:
         made = place.draw(case)
         made.cue = "group"
         return made
-    groups = [list(group) for group in (groups_of(body.spec, case.store.mesh) or ())[:MOST_GROUPS]]
+    listed_groups = (groups_of(body.spec, case.store.mesh) or ())[:MOST_GROUPS]
+    groups = [list(islice(group, MOST_MEMBERS)) for group in listed_groups]
     member = {rank: number for number, group in enumerate(groups) for rank in group}
     content = _contents(case, task)
     faulty = case.code in ("collective.reduce_sharded", "collective.reduce_varying", "collective.broadcast_sharded")
-    stated = set(body.spec.participants)
+    stated, running = rank_set(body.spec.participants), rank_set(case.record(task).ranks)
 
     def look(rank: int) -> Cell:
         number = member.get(rank)
         words = content(rank) if content is not None else "" if number is None else f"group {number}"
         fill = "plain" if number is None else f"axis-{number % 6}"
-        odd = case.code == "collective.participants" and (rank in stated) != (rank in set(case.record(task).ranks))
+        odd = case.code == "collective.participants" and (rank in stated) != (rank in running)
         return Cell(
             "plain" if content is not None else fill,
             "bad" if odd or (faulty and number is not None) else "muted",

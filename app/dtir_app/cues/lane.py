@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dtir.analysis.rendezvous import Wait
-from dtir.ir.tasks import PointToPoint
+from dtir.ir.collectives import CollectivePermute
+from dtir.ir.program import DistributedTaskIR
+from dtir.ir.tasks import Collective, PointToPoint
 from dtir.verify.lanes import Lane, LaneOp, Lanes, LaneStep, Reach, lanes_of
 from dtir_app.cues.case import Case
 from dtir_app.cues.marks import Choice, Picture, kept, listed
@@ -14,6 +16,8 @@ TOP, COLUMN, ROW, WIDE, HIGH = 26.0, 128.0, 62.0, 96.0, 34.0
 PLAIN_LEFT, LOOP_LEFT = 78.0, 196.0
 """Room for the ranks' names, and for the words of waits that lead upwards."""
 MOST_TRANSFERS = 8
+MOST_PARTICIPANTS = 500_000
+"""Participants of a program that is laid out by rank while somebody waits."""
 
 
 def draw(case: Case) -> Picture:
@@ -29,6 +33,9 @@ def draw(case: Case) -> Picture:
         Choice("sends", "a send", (("rendezvous", "waits for its receiver"), ("buffered", "goes on at once")), mode)
     )
     tasks = [task for task in case.tasks if task < len(program.tasks)]
+    if participants(program) > MOST_PARTICIPANTS:
+        picture.says = "The program has too many participants to be laid out by rank."
+        return picture
     lanes = lanes_of(program, known=case.known.lanes, ranks=case.ranks, tasks=tasks, buffered=mode == "buffered")
     if lanes is None or not lanes.lanes:
         picture.says = (
@@ -39,6 +46,21 @@ def draw(case: Case) -> Picture:
         return picture
     _Lanes(case, picture, lanes, set(tasks)).draw()
     return picture
+
+
+def participants(program: DistributedTaskIR) -> int:
+    """Participants of all communication, at least; sets of ranks are not written out."""
+    total = 0
+    for task in program.tasks:
+        body = task.body
+        if isinstance(body, Collective):
+            spec = body.spec
+            total += len(spec.pairs) if isinstance(spec, CollectivePermute) else len(spec.participants)
+        elif isinstance(body, PointToPoint):
+            total += 2
+        if total > MOST_PARTICIPANTS:
+            break
+    return total
 
 
 class _Lanes:
@@ -240,6 +262,8 @@ class _Lanes:
             picture.fact(
                 f"rank{'s' if len(ranks) > 1 else ''} {ranks_text(ranks)} issue{'s' if len(ranks) == 1 else ''}", words
             )
+        if len(lanes.lanes) < lanes.rank_count:
+            picture.fact("shown", f"{len(lanes.lanes)} of {lanes.rank_count:,} ranks that communicate")
         picture.explain("box", "family-1", "collective")
         if any(op.transfer for op in lanes.ops.values()):
             picture.explain("box", "family-2", "transfer (→ sends, ← receives)")

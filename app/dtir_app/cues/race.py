@@ -31,8 +31,10 @@ def draw(case: Case) -> Picture:
     order = context.order
     column: dict[int, int] = {}
     row: dict[int, int] = {}
+    pairs = [(other, task) for task in shown for other in shown if other < task]
+    follows = {pair for pair, known in zip(pairs, order.ordered(pairs), strict=True) if known}
     for task in shown:
-        before = [other for other in column if order.ordered([(other, task)])[0]]
+        before = [other for other in column if (other, task) in follows]
         column[task] = max((column[other] + 1 for other in before), default=0)
         taken = {row[other] for other in column if other != task and column[other] == column[task] and other in row}
         row[task] = next(number for number in range(len(shown) + 1) if number not in taken)
@@ -76,7 +78,7 @@ def draw(case: Case) -> Picture:
             says="no order",
         )
         picture.text(side + 42, (start[1] + end[1]) / 2, "missing order", tone="bad", bold=True, size=11)
-        common = sorted(set(rank_set(case.record(pair[0]).ranks)) & set(case.record(pair[1]).ranks[:4096]))
+        common = [rank for rank in case.record(pair[1]).ranks[:4096] if rank in rank_set(case.record(pair[0]).ranks)]
         picture.fact("meet on", f"ranks {listed(common)}")
     picture.explain("box", "axis-4", "writes")
     picture.explain("box", "axis-1", "reads")
