@@ -243,11 +243,11 @@ class _Part:
         analysed = assemble(translator, function, problems) if problems.errors == before else None
         if analysed is None:
             return None
-        name = analysed.module.name or function.name
+        named = (function.module.get("sym_name") or "").strip('"')
         try:
             program = lower(
                 analysed,
-                name=name if function.name == "main" else function.name,
+                name=named if named and function.name == "main" else function.name,
                 digest=self._digest,
                 form=form_of(analysed),
                 lowering_type=MlirLowering,

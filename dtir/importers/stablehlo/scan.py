@@ -44,6 +44,8 @@ _DICTIONARY = re.compile(
 """A brace that begins attributes or a set, not a region: not one operation without operands on a line of its own."""
 _ALIAS = re.compile(r"([#!][\w.\-$]+)\s*=\s*(?!=)", re.ASCII)
 _LABEL = re.compile(r"\^[\w.$\-]+\s*(\(|:)", re.ASCII)
+_SECOND = re.compile(r"(?<=[>\w)])[ \t]+(?=%[\w.$\-]+(?::\d+)?[ \t]*=(?!=)|(?:[a-z_]\w*\.)?return\b)", re.ASCII)
+"""Where another operation begins on the same line, behind the types of the first."""
 _CLOSER = {"(": ")", "[": "]", "{": "}"}
 _RESYNC = re.compile(r"\n[ \t]*(?=(?:func\.func|module|sdy\.mesh|builtin\.module)\b)")
 
@@ -161,8 +163,11 @@ class Scanner:
             and rest.count("[") == rest.count("]")
             and rest.count('"') % 2 == 0
         ):
+            second = _SECOND.search(rest) if " : " in rest else None
+            if second is not None:
+                line, rest = at + second.end(), rest[: second.start()]
             after = _skip(text, line, end)
-            if after >= end or _STARTS.match(text, after, end) is not None:
+            if second is not None or after >= end or _STARTS.match(text, after, end) is not None:
                 operation.segments.append(rest)
                 operation.starts.append(at)
                 return after

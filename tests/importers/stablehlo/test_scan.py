@@ -73,6 +73,11 @@ def test_braces_of_attributes_open_no_region(text: str) -> None:
     assert not found[0].regions
 
 
+def test_two_operations_may_share_a_line() -> None:
+    found = operations("%0 = x.op %a : tensor<2xf32>  func.return %0 : t\n%1 = x.op(%b = %0) : t %2 = x.end : t")
+    assert [one.name for one in found] == ["x.op", "func.return", "x.op", "x.end"]
+
+
 def test_comments_and_strings_hide_brackets() -> None:
     found = operations('// {{{\nx.op "{" // }\nx.end loc("//")')
     assert [one.name for one in found] == ["x.op", "x.end"]
