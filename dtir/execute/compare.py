@@ -7,7 +7,7 @@ times 2(n-1)/n for all_reduce, (n-1)/n for reduce_scatter, all_gather and all_to
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import median
 
 from dtir.execute.binding import Binding
@@ -144,6 +144,7 @@ def collective_rows(
     forecast: Forecast | None = None,
     planned_bytes: Mapping[int, int] | None = None,
     binding: Binding | None = None,
+    wrong: Mapping[int, int] | None = None,
 ) -> list[CollectiveRow]:
     """One row for every communication step, in the order of the plan.
 
@@ -154,6 +155,7 @@ def collective_rows(
         planned_bytes: bytes that one execution puts on the wire, by step index, where ranks share processes; None: what
             the ranks send each other.
         binding: which process does which rank; None: all are in one.
+        wrong: elements that differ from the reference, by step index, where that was checked.
     """
     times = _times(columns)
     expected = executions_by_scope(plan)
@@ -166,7 +168,8 @@ def collective_rows(
                 sent = (planned_bytes or {}).get(step.index, step.planned.total_bytes)
                 planned = forecast.steps.get(step.index) if forecast is not None else None
                 turns = processes.groups_in_turn(step)
-                rows.append(_row(scope, step, found, repetitions, expected.get(scope.name), planned, sent, turns))
+                row = _row(scope, step, found, repetitions, expected.get(scope.name), planned, sent, turns)
+                rows.append(replace(row, wrong=(wrong or {}).get(step.index)))
     return rows
 
 

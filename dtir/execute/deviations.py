@@ -36,6 +36,17 @@ def findings(rows: Sequence[CollectiveRow], checks: Sequence[ValueCheck]) -> lis
                     (row.id,),
                 )
             )
+        if row.wrong:
+            found.append(
+                Diagnostic(
+                    "run.values_differ",
+                    f"{row.name}: {row.wrong} elements of what its ranks got differ from the reference by more than rounding",
+                    ("collectives", row.name),
+                    Severity.ERROR,
+                    "the library's collective is wrong for this type or size: try --algorithm ordered",
+                    (row.id,),
+                )
+            )
         slow = _slowness(row)
         if slow is not None:
             found.append(slow)

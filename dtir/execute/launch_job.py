@@ -98,7 +98,11 @@ class Job:
             "binding": self.binding.to_json(),
             "algorithm": self.algorithm,
             "seed": self.seed,
-            "options": {"seed": self.options.seed, "skip_local": self.options.skip_local},
+            "options": {
+                "seed": self.options.seed,
+                "skip_local": self.options.skip_local,
+                "check": self.options.check,
+            },
             "timing": {
                 "repetitions": self.timing.repetitions,
                 "warmup": self.timing.warmup,

@@ -104,7 +104,7 @@ class _Launched:
         write_inputs(job.inputs, inputs)
         job.write()
         board = Board.create(job.processes, job.board)
-        total = len(plan.main.steps) * (job.timing.warmup + job.timing.repetitions)
+        total = len(plan.main.steps) * (job.options.check + job.timing.warmup + job.timing.repetitions)
 
         def note(done: int) -> None:
             if progress is not None:

@@ -95,6 +95,7 @@ class StepEntry:
     model: str = ""
     ranks: int = -1
     groups: int = -1
+    wrong: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

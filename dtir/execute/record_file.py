@@ -61,6 +61,11 @@ class StepFile(_Strict):
     model: str = Field(default="", description="where planned_us comes from")
     ranks: int = Field(default=-1, description="who takes part: a place in rank_sets; -1: not stated")
     groups: int = Field(default=-1, description="of a communication step: a place in group_sets; -1: none")
+    wrong: int | None = Field(
+        default=None,
+        description="elements of the results of all ranks that differ from the reference, in the repetition that was "
+        "checked; null: not checked",
+    )
 
 
 class ColumnsFile(_Strict):

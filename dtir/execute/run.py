@@ -63,6 +63,7 @@ class Request:
         timeout_s: in several processes: how long the run may take in all.
         partial: in processes that were started from outside: where they leave what they have recorded when the run fails,
             for then nobody is there to return it.
+        check: compare the results of every collective with the reference, in a repetition of its own.
     """
 
     backend: str = "numpy"
@@ -80,6 +81,7 @@ class Request:
     limit_s: float | None = None
     timeout_s: float | None = None
     partial: str | None = None
+    check: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +216,7 @@ def run_prepared(prepared: Prepared, progress: Progress | None = None) -> Report
         if request.forecast is None:
             raise
         raise Interrupted(with_forecast(interrupted.record, request.forecast)) from None
-    rows = _rows(prepared, result.record.records)
+    rows = _rows(prepared, result.record)
     shapes = {number: tuple(array.shape) for number, array in prepared.inputs.expected.items()}
     per_device = plan.form is Form.PER_RANK and plan.attribute("hlo.form") is not None
     inferred = infer_layouts(plan, result.slots) if per_device else NOTHING_INFERRED
@@ -240,16 +242,24 @@ def run_prepared(prepared: Prepared, progress: Progress | None = None) -> Report
     )  # fmt: skip
 
 
-def _rows(prepared: Prepared, columns: Columns) -> list[CollectiveRow]:
+def _rows(prepared: Prepared, record: RunRecord | None) -> list[CollectiveRow]:
     request = prepared.request
+    columns = record.records if record is not None else Columns()
+    wrong = {entry.index: entry.wrong for entry in record.steps if entry.wrong is not None} if record else {}
     return collective_rows(
-        prepared.plan, columns, request.timing.repetitions, request.forecast, _planned_bytes(prepared), prepared.binding
+        prepared.plan,
+        columns,
+        request.timing.repetitions,
+        request.forecast,
+        _planned_bytes(prepared),
+        prepared.binding,
+        wrong,
     )
 
 
 def _run(prepared: Prepared, progress: Progress | None) -> RunResult:
     request, plan = prepared.request, prepared.plan
-    options = Options(seed=request.seed, skip_local=request.skip_local)
+    options = Options(seed=request.seed, skip_local=request.skip_local, check=request.check)
     if not prepared.probe.capabilities.processes:
         return run_plan(
             plan, prepared.backend, prepared.binding, prepared.inputs,
@@ -274,7 +284,7 @@ def _planned_bytes(prepared: Prepared) -> Mapping[int, int] | None:
 
 def _ended(prepared: Prepared, found: DiagnosticSet, record: RunRecord | None) -> Report:
     """A run that did not come to its end, and what was recorded until then."""
-    rows = _rows(prepared, record.records if record is not None else Columns())
+    rows = _rows(prepared, record)
     tasks: list[TaskRow] = []
     forecast = prepared.request.forecast
     if record is not None:

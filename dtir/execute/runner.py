@@ -83,6 +83,7 @@ class Recorder:
         whole: whether the process holds all ranks, so that one record stands for all of them.
         elapsed_ns: how long every measured repetition took.
         process: the number of this process.
+        wrong: elements of checked collectives that differ from the reference, by step.
         wire: bytes and messages by step and receiving process, where they can be counted.
     """
 
@@ -94,6 +95,7 @@ class Recorder:
     repetition: int | None = None
     elapsed_ns: list[int] = field(default_factory=list[int])
     process: int = 0
+    wrong: dict[int, int] = field(default_factory=dict[int, int])
     wire: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict[tuple[int, int], tuple[int, int]])
 
     def observe(
@@ -179,10 +181,12 @@ def run_plan(
     recorder = recorder or Recorder(whole=binding.processes == 1)
     session = backend.prepare(plan, binding, options, recorder.observe)
     try:
-        total = len(plan.main.steps) * (timing.warmup + timing.repetitions)
+        before = timing.warmup + options.check
+        total = len(plan.main.steps) * (before + timing.repetitions)
         done = 0
-        for number in range(timing.warmup + timing.repetitions):
-            measured = number - timing.warmup
+        for number in range(before + timing.repetitions):
+            measured = number - before
+            session.checker = session.make_checker() if options.check and number == 0 else None
             recorder.repetition = measured if measured >= 0 else None
             _load(session, inputs)
             session.start()
@@ -193,6 +197,8 @@ def run_plan(
                 if progress is not None:
                     progress(done, total)
             session.sync()
+            if session.checker is not None:
+                recorder.wrong = session.checker.wrong
             if measured >= 0:
                 recorder.elapsed_ns.append(time.perf_counter_ns() - begun)
         slots = output_leaves(plan)
@@ -257,10 +263,11 @@ def make_record(
             "timing": "isolated" if timing.isolated else "free",
             "algorithm": plan.main.steps[0].algorithm if plan.main.steps else "native",
             "skip_local": options.skip_local,
+            "check": options.check,
         },
         environment=environment(),
         binding=_binding(binding),
-        steps=tuple(_entry(scope, step, sets) for scope in plan.scopes for step in scope.steps),
+        steps=tuple(_entry(scope, step, sets, recorder.wrong) for scope in plan.scopes for step in scope.steps),
         records=recorder.columns,
         totals={
             "elapsed_ns": list(recorder.elapsed_ns),
@@ -335,7 +342,7 @@ def groups_of(step: Step) -> tuple[tuple[int, ...], ...]:
     return tuple(pair for pair in pairs if pair[0] != pair[1])
 
 
-def _entry(scope: ScopePlan, step: Step, sets: _Sets) -> StepEntry:
+def _entry(scope: ScopePlan, step: Step, sets: _Sets, wrong: Mapping[int, int]) -> StepEntry:
     # Pairs of transfers are made here and would not stay alive: they are looked up by what they are.
     groups = groups_of(step)
     listed = groups if len(groups) <= MOST_PAIRS or step.exchange is not None else ()
@@ -351,6 +358,7 @@ def _entry(scope: ScopePlan, step: Step, sets: _Sets) -> StepEntry:
         step.planned.total_bytes,
         ranks=sets.of_ranks(step.ranks),
         groups=place,
+        wrong=wrong.get(step.index),
     )
 
 

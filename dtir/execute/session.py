@@ -13,6 +13,7 @@ from typing import Any, Protocol, TypeAlias, assert_never, cast, runtime_checkab
 import numpy as np
 
 from dtir.execute.backends.base import Fabric, Traffic
+from dtir.execute.checked import Checker, GatheringFabric
 from dtir.execute.dtypes import Array, DtypeError, is_token, numpy_dtype
 from dtir.execute.exchange import Exchange
 from dtir.execute.hlo import Context, Devices, HloError
@@ -62,6 +63,7 @@ class Options:
     Args:
         seed: root of all random numbers.
         skip_local: run communication only; results of local steps are filled by a rule.
+        check: compare collectives with the reference, in a repetition of its own before the others.
         barriers: wait for all ranks before every communication step (timing `isolated`).
         observed: which steps the observer is told of: ``communication`` or ``all``.
     """
@@ -70,6 +72,7 @@ class Options:
     skip_local: bool = False
     barriers: bool = False
     observed: str = "all"
+    check: bool = False
 
 
 DEFAULT_OPTIONS = Options()
@@ -114,6 +117,8 @@ class Session:
         self.local_ranks: tuple[int, ...] = tuple(fabric.ranks)
         self._fabric = fabric
         self._ready = fabric.ready if isinstance(fabric, ReadyFabric) else None
+        self.checker: Checker | None = None
+        """Compares exchanges while it is there; what it does is part of no measured time."""
         self._options = options
         self._observer = observer
         self._here = frozenset(self.local_ranks)
@@ -187,6 +192,10 @@ class Session:
             return self._absent(self.plan.main, slot)
         return self._values[slot]
 
+    def make_checker(self) -> Checker:
+        """What compares the exchanges of this session's ranks with the reference."""
+        return Checker(self.plan.ranks, self._fabric if isinstance(self._fabric, GatheringFabric) else None)
+
     def start(self) -> None:
         """A repetition begins; inputs are loaded."""
         self._fabric.sync()
@@ -241,6 +250,8 @@ class Session:
                     self._observer(step, ranks, start, end, sent)
                 if step.kind is not StepKind.ORDER:
                     check_shapes(step, [scope.slots[number] for number in step.outputs], results)
+                if self.checker is not None and step.exchange is not None:
+                    self.checker.check(step, ranks, operands, results, self._combined(step.exchange))
             except ExecutionError:
                 raise
             except ExchangeError as error:
@@ -275,8 +286,7 @@ class Session:
                 return self._local[step.index](self._context, operands, ranks)
             case StepKind.EXCHANGE:
                 assert step.exchange is not None
-                combine = self._combine(step.exchange.computation) if step.exchange.computation is not None else None
-                return self._fabric.exchange(step.exchange, operands, ranks, combine)
+                return self._fabric.exchange(step.exchange, operands, ranks, self._combined(step.exchange))
             case StepKind.MOVE:
                 return tuple(
                     self._fabric.move(moves, operand, ranks)
@@ -426,6 +436,10 @@ class Session:
         given = [self._instances(values[number]) for number in step.inputs]
         for number, array in zip(step.outputs, self._apply_region(body.region, given), strict=True):
             values[number] = Slab(ranks, array)
+
+    def _combined(self, request: Exchange) -> Callable[[Array, Array], Array] | None:
+        """The computation of a custom reduction; None for the others."""
+        return self._combine(request.computation) if request.computation is not None else None
 
     def _combine(self, region: RegionId) -> Callable[[Array, Array], Array]:
         """A custom reduction of two arrays, element by element."""

@@ -379,3 +379,19 @@ def test_an_explicit_undivided_program_is_what_counts(
     text = run("run", saved("o.dtir.yaml", ORACLE % operand))
     assert "undivided program" in text.out
     assert ("differ from the undivided program" in text.out) is wrong
+
+
+def test_collectives_are_checked_when_that_is_asked_for(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module, record = FILES / "mlp_tp8_fwd.spmd.hlo", tmp_path / "run.json"
+    (row,) = run("run", module, "--format", "json").json["collectives"]
+    assert row["wrong"] is None
+    done = run("run", module, "--check", "--format", "json", "-o", record, "--reps", 2)
+    (row,) = done.json["collectives"]
+    assert (done.code, row["wrong"], row["samples"]) == (0, 0, 2)
+    assert [entry.wrong for entry in read_record(record).steps if entry.kind == "exchange"] == [0]
+    monkeypatch.setattr("dtir.execute.checked.wrong_elements", lambda *found: 3)
+    done = run("run", module, "--check", "--format", "json")
+    assert (done.code, codes(done)) == (1, ["run.values_differ"])
+    assert done.json["collectives"][0]["wrong"] == 3

@@ -125,3 +125,14 @@ def test_the_plan_of_a_rank_a_process_is_that_of_the_formulas(algorithm: str) ->
     assert names["collective-permute.world"] == 3 * size
     exact = {wired[step.index].exact for step in plan.main.steps if not step.name.startswith("collective-permute")}
     assert exact == {algorithm == "ordered"}
+
+
+@pytest.mark.parametrize(("processes", "dtype"), [(4, "f32"), (3, "bf16")])
+def test_what_the_library_gives_is_compared_with_the_reference(processes: int, dtype: str) -> None:
+    """All ranks' results come together in the first process; it finds no element beyond rounding."""
+    request = Request(backend="mpi", processes=processes, check=True)
+    found = run_program(program(dtype), request)
+    assert isinstance(found, Ok)
+    assert {row.wrong for row in found.value.collectives} == {0}
+    assert found.value.record is not None
+    assert set(found.value.record.records.repetition) == {0}

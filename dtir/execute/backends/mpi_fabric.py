@@ -133,6 +133,15 @@ class MpiFabric:
         if self._presence.matters(step):
             self._presence.leave()
 
+    def everybody(self) -> bool:
+        """Whether all ranks of all processes are there now."""
+        return self._presence.ranks is None
+
+    def gather(self, data: bytes) -> list[bytes] | None:
+        """What every process has to say, at the first one; None at the others."""
+        self._before = None
+        return self._world.gather_bytes(data)
+
     def close(self) -> None:
         """Nothing is held: communicators are kept for the next session."""
 
