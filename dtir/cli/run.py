@@ -107,6 +107,11 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         metavar="M",
         help="a Python module (or X.py) with operators of your own, a tuple OPS of (dialect, OpDef); may be repeated",
     )
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="compare the results of every collective with the reference (#wrong), in a repetition that is not measured",
+    )
     parser.add_argument("--skip-local", action="store_true", help="run communication only")
     parser.add_argument(
         "--memory-limit", type=_positive, metavar="BYTES", help="memory that may be used (default: what is free)"
@@ -219,6 +224,7 @@ def _prepared(imported: Imported, options: argparse.Namespace) -> Prepared:
         limit_s=options.stall_after,
         timeout_s=options.timeout,
         partial=options.output,
+        check=options.check,
     )
     profile = None
     if options.profile is not None:
@@ -327,7 +333,7 @@ def _execute(prepared: Prepared, console: Console) -> Report:
     from dtir.execute.run import run_prepared
 
     timing = prepared.request.timing
-    total = len(prepared.plan.main.steps) * (timing.repetitions + timing.warmup)
+    total = len(prepared.plan.main.steps) * (timing.repetitions + timing.warmup + prepared.request.check)
     with Progress(console, total) as progress:
 
         def note(done: int, of: int) -> None:
