@@ -32,6 +32,8 @@ class Groups:
         self._ranks = sorted(traces)
         self._stated: dict[str, tuple[int, ...]] = dict(table)
         self._sizes: dict[str, int] = {}
+        # Groups of one kind may have one name on all ranks (the tensor parallel group of each): told apart by members.
+        self._alias: dict[tuple[int | None, str], str] = {}
         for trace in traces.values():
             self._take(trace, bag)
         stated = [trace.world for trace in traces.values() if trace.world]
@@ -41,7 +43,7 @@ class Groups:
             for trace in traces.values()
             for event in trace.events
             if isinstance(event.what, Transfer)
-            and (peer := self.rank_of(event.what.group, event.what.peer)) is not None
+            and (peer := self.rank_of(trace, event.what.group, event.what.peer)) is not None
         ]
         self.world = max([*stated, seen + 1, *(peer + 1 for peer in peers)])
         self.world_known = bool(stated or table or len(traces) > 1)
@@ -51,7 +53,11 @@ class Groups:
             if not members:
                 continue
             known = self._stated.setdefault(name, members)
-            if known != members:
+            if set(known).isdisjoint(members):
+                own = f"{name} of {', '.join(map(str, members[:8]))}{', ...' if len(members) > 8 else ''}"
+                self._stated[own] = members
+                self._alias[trace.rank, name] = own
+            elif known != members:
                 bag.add(
                     Diagnostic(
                         "trace.group_conflict",
@@ -67,13 +73,14 @@ class Groups:
 
     def name_of(self, trace: RankTrace, call: Call) -> str | None:
         """The group of a call; that of all ranks where the file names none and there is such a group."""
-        return call.group if call.group is not None else trace.default_group
+        name = call.group if call.group is not None else trace.default_group
+        return None if name is None else self._alias.get((trace.rank, name), name)
 
-    def rank_of(self, group: str | None, position: int | None) -> int | None:
+    def rank_of(self, trace: RankTrace, group: str | None, position: int | None) -> int | None:
         """The rank at a position of a group; without a group the position is the rank."""
         if position is None or position < 0 or group is None:
             return position if position is None or position >= 0 else None
-        members = self._stated.get(group)
+        members = self._stated.get(self._alias.get((trace.rank, group), group))
         if members is None:
             return position
         return members[position] if position < len(members) else None

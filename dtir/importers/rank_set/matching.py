@@ -242,7 +242,7 @@ def _passages(traces: Mapping[int, RankTrace], groups: Groups, bag: DiagnosticBa
             what = event.what
             if not isinstance(what, Transfer):
                 continue
-            peer = groups.rank_of(what.group, what.peer)
+            peer = groups.rank_of(trace, what.group, what.peer)
             if peer is None or peer == rank:
                 loose.append(f"{event.name} ({event.source}) of rank {rank}")
                 continue

@@ -235,6 +235,22 @@ def test_members_that_no_file_lists() -> None:
     assert found.program.tasks[0].ranks == (1,)
 
 
+def test_groups_of_one_name_are_told_apart_by_their_members() -> None:
+    def file(rank: int, members: str) -> tuple[str, bytes]:
+        sent = entry("nccl:send 0->1" if rank % 2 == 0 else "nccl:recv 1<-0", 0, group="9", is_p2p=True)
+        return f"j.rank{rank}.json", recorder(
+            entry("nccl:all_reduce", 1, group="9"), sent, ranks=range(4), groups={"9": members}
+        )
+
+    found = open_set([file(0, "[0, 1]"), file(1, "[0, 1]"), file(2, "[2, 3]"), file(3, "[2, 3]")])
+    assert found.program is not None
+    assert "trace.group_conflict" not in codes(found)
+    groups = {tuple(task.ranks) for task in found.program.tasks if isinstance(task.body, Collective)}
+    pairs = {task.ranks for task in found.program.tasks if isinstance(task.body, PointToPoint)}
+    assert groups == pairs == {(0, 1), (2, 3)}
+    assert judged(found) == {}
+
+
 def test_a_group_as_large_as_the_job_has_all_ranks() -> None:
     gathered = entry("gloo:all_gather", 1, (4,), group="2", output_sizes=[[4, 4]])
     found = open_set([("j.rank1.json", recorder(gathered, ranks=range(4)))])
