@@ -12,7 +12,7 @@ from dtir.importers.base import Source
 from dtir.importers.chakra.messages import Attribute, Node
 from dtir.importers.chakra.reader import trace_of
 from dtir.importers.rank_set.events import RankTrace
-from dtir.importers.rank_set.plain import count_of, mapping, parse_json, sequence, text_of, whole_number
+from dtir.importers.rank_set.plain import count_of, mapping, parse_listed, sequence, text_of, whole_number
 from dtir.schema.diagnostics import Diagnostic, DiagnosticBag
 from dtir.schema.result import Err, Ok, Result
 
@@ -23,12 +23,13 @@ _OWN = {"id", "name", "nodetype", "type", "datadeps", "ctrldeps", "runtime", "du
 
 def read_chakra_json(source: Source) -> Result[RankTrace, Diagnostic]:
     """What one rank did."""
-    match parse_json(source.text or "", "the Chakra trace"):
+    match parse_listed(source.text or "", "the Chakra trace", "workload_graph"):
         case Err(error):
             return Err(error)
-        case Ok(value):
-            whole = mapping(value)
+        case Ok((whole, damage)):
+            pass
     bag = DiagnosticBag()
+    bag.extend(damage)
     listed = sequence(whole.get("workload_graph"))
     nodes = [node for item in listed if (node := _node(mapping(item))) is not None]
     if len(nodes) < len(listed):

@@ -12,7 +12,7 @@ from dtir.importers.execution_trace.nodes import Node, read_nodes
 from dtir.importers.execution_trace.params import NAME, Params, collective_name
 from dtir.importers.rank_set.events import Call, Event, RankTrace, Transfer
 from dtir.importers.rank_set.naming import program_name
-from dtir.importers.rank_set.plain import mapping, parse_json, ranks_of, sequence, text_of
+from dtir.importers.rank_set.plain import mapping, parse_listed, ranks_of, sequence, text_of
 from dtir.importers.rank_set.sources import settle_rank
 from dtir.importers.rank_set.words import call_kind, reduction_kind
 from dtir.importers.torch_calls import Gaps, annotation_call, operator_call
@@ -29,12 +29,13 @@ _FRAMES = ("[pytorch|", "## process_group")
 
 def read_execution_trace(source: Source) -> Result[RankTrace, Diagnostic]:
     """The communications of one rank."""
-    match parse_json(source.text or "", "the execution trace"):
+    match parse_listed(source.text or "", "the execution trace", "nodes"):
         case Err(error):
             return Err(error)
-        case Ok(value):
-            whole = mapping(value)
+        case Ok((whole, damage)):
+            pass
     bag = DiagnosticBag()
+    bag.extend(damage)
     listed = sequence(whole.get("nodes"))
     nodes = read_nodes(listed)
     if len(nodes) < len(listed):

@@ -24,7 +24,7 @@ from dtir.importers.rank_set.plain import (
     count_of,
     mapping,
     nanoseconds,
-    parse_json,
+    parse_listed,
     ranks_of,
     sequence,
     shape_of,
@@ -44,14 +44,13 @@ _PEERS = re.compile(r"(\d{1,9})\s*(->|<-)\s*(\d{1,9})")
 
 def read_flight_recorder(source: Source) -> Result[RankTrace, Diagnostic]:
     """The calls of one rank, in the order in which they were recorded."""
-    match parse_json(source.text or "", "the flight recorder dump"):
+    match parse_listed(source.text or "", "the flight recorder dump", "entries"):
         case Err(error):
             return Err(error)
-        case Ok(value):
-            whole = mapping(value)
-    if not whole:
-        return Err(Diagnostic("trace.json", "the flight recorder dump is no JSON object", hint="check what wrote it"))
+        case Ok((whole, damage)):
+            pass
     bag = DiagnosticBag()
+    bag.extend(damage)
     groups = _groups(mapping(whole.get("pg_config")))
     reader = _Entries(bag)
     entries = whole.get("entries")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 from dtir.importers.base import Source
 from dtir.importers.kineto.calls import BACKENDS, FUNCTIONAL, OPERATORS, PARAMS, find_calls
@@ -11,7 +11,7 @@ from dtir.importers.kineto.metadata import group_members, group_name
 from dtir.importers.kineto.slices import HOST_CATEGORIES, Slice, read_slices
 from dtir.importers.rank_set.events import Event, RankTrace
 from dtir.importers.rank_set.naming import program_name
-from dtir.importers.rank_set.plain import count_of, mapping, nanoseconds, parse_json, ranks_of, sequence, text_of
+from dtir.importers.rank_set.plain import count_of, mapping, nanoseconds, parse_listed, ranks_of, sequence, text_of
 from dtir.importers.rank_set.sources import settle_rank
 from dtir.importers.rank_set.words import call_kind
 from dtir.importers.torch_calls import Gaps
@@ -23,15 +23,14 @@ FORMAT = "kineto"
 
 def read_kineto(source: Source) -> Result[RankTrace, Diagnostic]:
     """The communications of one rank."""
-    match parse_json(source.text or "", "the trace"):
+    # A bare list of events is a Chrome trace, too.
+    match parse_listed(source.text or "", "the trace", "traceEvents"):
         case Err(error):
             return Err(error)
-        case Ok(value):
-            # A bare list of events is a Chrome trace, too.
-            whole: Mapping[str, Any] = (
-                {"traceEvents": cast("list[Any]", value)} if isinstance(value, list) else mapping(value)
-            )
+        case Ok((whole, damage)):
+            pass
     bag = DiagnosticBag()
+    bag.extend(damage)
     events = sequence(whole.get("traceEvents"))
     slices, malformed = read_slices(events, nanoseconds(whole.get("baseTimeNanoseconds")) or 0)
     if malformed:

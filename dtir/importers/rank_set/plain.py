@@ -10,6 +10,7 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 from dtir.schema.diagnostics import Diagnostic
@@ -20,6 +21,7 @@ LARGEST = 2**63 - 1
 
 MOST_DIMS = 32
 
+_BETWEEN = re.compile(r"[\s,]*")
 _DIGITS = re.compile(r"[+-]?\d{1,20}")
 _INTEGERS = re.compile(r"-?\d+")
 
@@ -49,6 +51,56 @@ def parse_json(text: str, what: str) -> Result[Any, Diagnostic]:
         )
     except ValueError as error:  # a number of thousands of digits
         return Err(Diagnostic("trace.json", f"{what} is no JSON that can be read: {error}", hint="check what wrote it"))
+
+
+def parse_listed(
+    text: str, what: str, key: str
+) -> Result[tuple[Mapping[str, Any], tuple[Diagnostic, ...]], Diagnostic]:
+    """A JSON object, most of which is a list; of text that is cut or damaged, what stands before that place.
+
+    Tracers write while a job runs, and jobs end as they like.
+
+    Args:
+        text: the text; a bare list counts as the object that has it under `key`.
+        what: what it should be, for the message.
+        key: the list.
+
+    Returns:
+        The object and what was wrong with it; `Err` when nothing of the list can be read.
+    """
+    match parse_json(text, what):
+        case Ok(value):
+            return Ok(({key: cast("list[Any]", value)} if isinstance(value, list) else mapping(value), ()))
+        case Err(error):
+            whole = _salvaged(text, key)
+    if whole is None:
+        return Err(error)
+    shown = f"{error.message}; {len(whole[key])} entries of {key} stand before and are shown"
+    return Ok((whole, (replace(error, message=shown),)))
+
+
+def _salvaged(text: str, key: str) -> dict[str, Any] | None:
+    """The entries of the list up to the first that is no JSON, with the keys before it; None when there are none."""
+    begins = re.match(r"\s*\[", text) or re.search(rf'"{key}"\s*:\s*\[', text)
+    if begins is None:
+        return None
+    try:
+        whole = dict(mapping(json.loads(text[: begins.start()] + f'"{key}": []}}')))
+    except (ValueError, RecursionError):
+        whole = {}
+    decoder = json.JSONDecoder()
+    found: list[Any] = []
+    at = begins.end()
+    while True:
+        between = _BETWEEN.match(text, at)
+        at = between.end() if between is not None else at
+        try:
+            value, at = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError, IndexError):
+            break
+        found.append(value)
+    whole[key] = found
+    return whole if found else None
 
 
 def mapping(value: object) -> Mapping[str, Any]:

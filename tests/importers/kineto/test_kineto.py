@@ -144,6 +144,19 @@ def test_a_bare_list_of_events_is_a_trace_too() -> None:
     assert len(communications(found)) == 1
 
 
+@pytest.mark.parametrize("bare", [False, True])
+def test_a_cut_trace_shows_what_stands_before_the_cut(bare: bool) -> None:
+    events = [described("allreduce", 1.0), described("broadcast", 2.0), described("allreduce", 3.0)]
+    info = {"distributedInfo": {"rank": 1, "world_size": 4}, "schemaVersion": 1}
+    text = json.dumps(events if bare else {**info, "traceEvents": events})
+    found = load_bytes(text[:-20].encode(), name="t.rank1.json")
+    (error,) = found.diagnostics.errors
+    assert (error.code, "2 entries" in error.message) == ("trace.json", True)
+    assert [task.name for task in communications(found)] == ["allreduce", "broadcast"]
+    assert found.program is not None
+    assert found.program.mesh.size == (2 if bare else 4)
+
+
 @pytest.mark.parametrize("value", ["nan", None, [], 1e300, -5, {"a": 1}, 2**70])
 def test_absurd_times_and_counts_are_no_surprise(value: Any) -> None:
     found = trace(
