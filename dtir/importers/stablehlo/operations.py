@@ -10,6 +10,7 @@ from dtir.importers.stablehlo import (
     ops_sdy,
     ops_structure,
     ops_tensor,
+    ops_tt,
     ops_window,
 )
 from dtir.importers.stablehlo.builder import Builder
@@ -31,6 +32,7 @@ _HANDLERS: dict[str, Handler] = {
     **ops_communication.HANDLERS,
     **ops_sdy.HANDLERS,
     **ops_mpmd.HANDLERS,
+    **ops_tt.HANDLERS,
 }
 _PLAIN = frozenset({*UNARY, *BINARY, "select", "clamp", "complex", "real", "imag", "is-finite", "convert"}) - {
     "domain",

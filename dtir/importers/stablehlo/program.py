@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import prod
 from typing import Any
 
 from dtir.importers.hlo.attributes import AttributeValue, Frontend
@@ -43,6 +44,8 @@ def assemble(translator: Translator, function: Function, problems: Problems) -> 
             and count >= (needed if name == "num_partitions" else 1)
         ):
             attributes[name] = count
+    if "num_partitions" not in attributes and (cluster := translator.cluster()) is not None:
+        attributes["num_partitions"] = prod(cluster)
     module = HloModule(module_name, attributes, computations, entry, SourceTables(), function.operation.offset)
     control = analyse(module)
     if control.cycle:

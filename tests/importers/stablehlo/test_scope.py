@@ -179,3 +179,27 @@ def test_what_is_put_behind_can_be_taken_away(drawn: tuple[SdyMesh, list[AxisRef
     whole = joined(refs, mesh)
     assert prod(mesh.size_of(ref) for ref in whole) == prod(mesh.size_of(ref) for ref in refs)
     assert without_suffix(whole, joined(back, mesh), mesh) == joined(front, mesh)
+
+
+def test_results_before_the_partitioner_may_be_pending() -> None:
+    """A result in another layout than it is asked for is the compiler's to bring there."""
+    from dtir.verify import verify
+
+    found = program(
+        MESH + 'func.func @main(%a: tensor<48xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}], unreduced={"x"}>}) ->'
+        ' (tensor<48xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}) {\n  return %a : tensor<48xf32>\n}\n'
+    )
+    assert [item.code for item in verify(found).diagnostics if item.severity.value == "error"] == []
+
+
+@pytest.mark.parametrize(
+    ("stated", "operand"),
+    [
+        ('all_gather [{"x"}, {}] %a out_sharding=<@mesh, [{}, {}]>', '<@mesh, [{"x"}, {}]>'),
+        ('all_to_all [{"x"}: 0->1] %a out_sharding=<@mesh, [{}, {"x"}]>', '<@mesh, [{"x"}, {}]>'),
+    ],
+)
+def test_shards_of_different_sizes_are_a_change_of_layout(stated: str, operand: str) -> None:
+    (task,) = relayout(stated, operand, "tensor<6x6xf32>").tasks
+    assert isinstance(task.body, Reshard)
+    assert task.operation.dialect == "sdy"

@@ -336,3 +336,25 @@ def test_functions_in_a_circle() -> None:
     one = "func.func @{0}() {{\n  call @{1}() : () -> ()\n  return\n}}\n"
     found = import_mlir(one.format("f", "g") + one.format("g", "f"))
     assert [item.code for item in found.diagnostics] == ["mlir.recursion"]
+
+
+def test_tt_mlir_reduces_along_an_axis_of_its_device_mesh() -> None:
+    from dtir.analysis.summary import summarize
+
+    text = (
+        'module @m attributes {ttcore.meshes = #ttcore.meshes<[<"mesh" = 2x4>]>} {\n ttcore.device_module {\n  builtin.module {\n'
+        "   func.func @main(%a: tensor<4x8xbf16>) -> tensor<4x4xbf16> {\n"
+        '    %0 = "ttir.permute"(%a) <{permutation = array<i64: 1, 0>}> : (tensor<4x8xbf16>) -> tensor<8x4xbf16>\n'
+        '    %1 = "ttir.dot_general"(%a, %0) <{batch_dims_lhs = array<i64>, batch_dims_rhs = array<i64>, contract_dims_lhs = '
+        "array<i64: 1>, contract_dims_rhs = array<i64: 0>}> : (tensor<4x8xbf16>, tensor<8x4xbf16>) -> tensor<4x4xbf16>\n"
+        '    %2 = "ttir.all_reduce"(%1) <{cluster_axis = 1 : ui32, reduce_type = #ttcore.reduce_type<max>}> : '
+        "(tensor<4x4xbf16>) -> tensor<4x4xbf16>\n"
+        "    return %2 : tensor<4x4xbf16>\n   }\n  }\n }\n}\n"
+    )
+    found = program(text)
+    assert [str(one.operation) for one in found.tasks] == ["hlo.transpose", "hlo.dot", "hlo.all-reduce"]
+    assert found.mesh.size == 8
+    (row,) = summarize(found).collectives
+    assert (row.reduction, [tuple(group) for group in row.groups or ()]) == ("max", [(0, 1, 2, 3), (4, 5, 6, 7)])
+    bad = import_mlir(text.replace("cluster_axis = 1", "cluster_axis = 2"))
+    assert [item.code for item in bad.diagnostics] == ["mlir.replica_groups"]
