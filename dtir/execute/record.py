@@ -12,22 +12,20 @@ from __future__ import annotations
 import gzip
 import json
 import math
-import os
-import platform
 import re
 import zlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, cast
 
-from dtir._version import __version__
 from dtir.execute.files import write_bytes
 from dtir.execute.forecast import PlannedSpans
+from dtir.execute.rank_runs import expanded, runs_of
 from dtir.execute.record_file import SCHEMA, VERSION, ColumnsFile, RecordFile, ValueFile, read_file
 from dtir.schema.diagnostics import Diagnostic
+from dtir.schema.display import Displayed
 
 COLUMNS = ("step", "rank", "repetition", "start_ns", "end_ns", "sent_bytes", "messages")
 
@@ -134,7 +132,7 @@ class ValueCheck:
 
 
 @dataclass(frozen=True, slots=True)
-class RunRecord:
+class RunRecord(Displayed):
     """A run record; see `dtir.execute.record_file.RecordFile` for the fields."""
 
     program: Mapping[str, Any]
@@ -189,6 +187,8 @@ class RunRecord:
         """
         try:
             found = read_file(text)
+            rank_sets = expanded(found.rank_sets)
+            classes = expanded(found.planned.ranks) if found.planned is not None else ()
         except (ValueError, RecursionError) as error:
             raise RecordError(f"this is no run record ({SCHEMA} {VERSION}): {error}") from None
         _check_places(found)
@@ -206,10 +206,10 @@ class RunRecord:
             found.complete,
             tuple(WireEntry(**dict(entry)) for entry in found.wire),
             Columns() if found.local_records is None else _read_columns(found.local_records),
-            tuple(_expanded(runs) for runs in found.rank_sets),
+            rank_sets,
             tuple(tuple(tuple(group) for group in groups) for groups in found.group_sets),
             None if found.profile is None else found.profile.model_dump(),
-            _read_planned(found),
+            _read_planned(found, classes),
         )
 
     def step(self, index: int) -> StepEntry:
@@ -224,31 +224,6 @@ class RunRecord:
             if entry.index == index:
                 return entry
         raise KeyError(index)
-
-
-def runs_of(ranks: Sequence[int]) -> list[list[int]]:
-    """Ascending ranks as first and last of consecutive ones.
-
-    >>> runs_of((0, 1, 2, 7))
-    [[0, 2], [7, 7]]
-    """
-    runs: list[list[int]] = []
-    for rank in ranks:
-        if runs and runs[-1][1] == rank - 1:
-            runs[-1][1] = rank
-        else:
-            runs.append([rank, rank])
-    return runs
-
-
-MOST_RANKS = 65_536
-"""A run has no more ranks (`dtir.execute.plan.MOST_RANKS`): a file that names more is refused, it is not expanded."""
-
-
-def _expanded(runs: Sequence[Sequence[int]]) -> tuple[int, ...]:
-    if sum(last - first + 1 for first, last in runs) > MOST_RANKS:
-        raise RecordError(f"a set of ranks has more than {MOST_RANKS} members")
-    return tuple(rank for first, last in runs for rank in range(first, last + 1))
 
 
 def _check_places(found: RecordFile) -> None:
@@ -297,7 +272,7 @@ def _planned(spans: PlannedSpans) -> dict[str, Any]:
     }
 
 
-def _read_planned(found: RecordFile) -> PlannedSpans | None:
+def _read_planned(found: RecordFile, classes: tuple[tuple[int, ...], ...]) -> PlannedSpans | None:
     spans = found.planned
     if spans is None:
         return None
@@ -313,7 +288,7 @@ def _read_planned(found: RecordFile) -> PlannedSpans | None:
         tuple(None if item is None else tuple(item) for item in spans.arrived_us),
         tuple(int(item) for item in spans.executions),
         tuple(tuple(item) for item in spans.classes),
-        tuple(_expanded(runs) for runs in spans.ranks),
+        classes,
     )
 
 
@@ -346,29 +321,6 @@ def diagnostic_fields(item: Diagnostic) -> dict[str, Any]:
         "path": list(item.path),
         "subject": list(item.subject),
     }
-
-
-def environment() -> dict[str, Any]:
-    """What tells two machines and installations apart; no name of a person or host is in it."""
-    packages = {name: _version(name) for name in ("numpy", "ml_dtypes", "mpi4py", "cupy")}
-    found: dict[str, Any] = {
-        "dtir": __version__,
-        "python": platform.python_version(),
-        "packages": {name: found for name, found in packages.items() if found is not None},
-        "system": f"{platform.system()} {platform.release()}",
-        "machine": platform.machine(),
-        "cpus": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
-    }
-    with suppress(OSError, AttributeError):
-        found["load"] = [round(item, 2) for item in os.getloadavg()]
-    return found
-
-
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
 
 
 def write_record(path: str | Path, record: RunRecord) -> None:

@@ -15,8 +15,10 @@ from dtir.analysis.executions import region_executions
 from dtir.execute.backends.base import Backend, Probe, Traffic
 from dtir.execute.binding import Binding
 from dtir.execute.data import Inputs, output_leaves
+from dtir.execute.environment import environment
 from dtir.execute.forecast import Forecast
-from dtir.execute.record import Columns, RunRecord, StepEntry, WireEntry, environment
+from dtir.execute.rank_runs import MOST_MEMBERS
+from dtir.execute.record import Columns, RunRecord, StepEntry, WireEntry
 from dtir.execute.session import ExecutionError, Options, Session
 from dtir.execute.steps import ExecPlan, ScopePlan, Step, StepKind
 from dtir.execute.values import Held
@@ -312,12 +314,16 @@ class _Sets:
     def __init__(self) -> None:
         self.ranks: dict[tuple[int, ...], int] = {}
         self.groups: dict[tuple[tuple[int, ...], ...], int] = {}
+        self._members = 0
         # By identity: most steps share theirs, and the plan keeps them alive.
         self._known: dict[int, int] = {}
 
     def of_ranks(self, ranks: Sequence[int]) -> int:
-        """The place of a set."""
+        """The place of a set; -1 when all sets together would be more than a record may hold."""
         if id(ranks) not in self._known:
+            if self._members + len(ranks) > MOST_MEMBERS:
+                return -1
+            self._members += len(ranks)
             self._known[id(ranks)] = self.ranks.setdefault(tuple(ranks), len(self.ranks))
         return self._known[id(ranks)]
 

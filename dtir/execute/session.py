@@ -12,9 +12,10 @@ from typing import Any, Protocol, TypeAlias, assert_never, cast, runtime_checkab
 
 import numpy as np
 
+from dtir.execute.applied import Applied
 from dtir.execute.backends.base import Fabric, Traffic
 from dtir.execute.checked import Checker, GatheringFabric
-from dtir.execute.dtypes import Array, DtypeError, is_token, numpy_dtype
+from dtir.execute.dtypes import Array, DtypeError, numpy_dtype
 from dtir.execute.exchange import Exchange
 from dtir.execute.hlo import Context, Devices, HloError
 from dtir.execute.local import LocalOp, RunContext, UnknownOperation, check_shapes, compile_step
@@ -22,8 +23,7 @@ from dtir.execute.placement import PlacementError
 from dtir.execute.record import RunRecord
 from dtir.execute.semantics import ExchangeError
 from dtir.execute.steps import ExecPlan, ScopePlan, Step, StepKind
-from dtir.execute.values import AbsentError, Held, Slab, at, merge, shared, stack, take
-from dtir.ir.ids import RegionId
+from dtir.execute.values import AbsentError, Held, Slab, at, merge, stack, take
 from dtir.ir.tasks import Branch, Call, Loop
 from dtir.ops import OpError
 from dtir.schema.diagnostics import Diagnostic
@@ -124,13 +124,13 @@ class Session:
         self._here = frozenset(self.local_ranks)
         self._all_here = len(self.local_ranks) == plan.ranks
         self._own: dict[int, tuple[int, ...]] = {}
-        self._reducers: dict[str, str | None] = {}
         self._local: dict[int, LocalOp] = {}
+        self._applied = Applied(plan, self._local, xp, options.seed)
         devices = Devices(plan.attribute("hlo.replicas", 1), plan.attribute("hlo.partitions", plan.ranks))
         self._context = RunContext(
-            Context(xp, self.local_ranks, devices, self._apply, self._reducer, options.seed), options.seed
+            Context(xp, self.local_ranks, devices, self._applied.apply, self._applied.reducer, options.seed),
+            options.seed,
         )
-        self._applied = RunContext(Context(xp, (), None, self._apply, self._reducer, options.seed), options.seed)
         self._values: dict[int, Held] = {}
         self._numbers = {slot.name: number for number, slot in enumerate(plan.main.slots)}
         if not options.skip_local:
@@ -319,6 +319,10 @@ class Session:
             results.append(stack(ranks, arrays, self.xp))
         return tuple(results)
 
+    def _combined(self, request: Exchange) -> Callable[[Array, Array], Array] | None:
+        """The computation of a custom reduction; None for the others."""
+        return self._applied.combine(request.computation) if request.computation is not None else None
+
     # -- regions --------------------------------------------------------------------------------------------------------
 
     def _enter(self, scope: ScopePlan, operands: Sequence[Held], ranks: Sequence[int]) -> list[Held]:
@@ -390,101 +394,3 @@ class Session:
             parts.append(self._enter(self.plan.regions[body.regions[number]], given, mine))
         self._fabric.leave(step)
         return tuple(merge([part[number] for part in parts], self.xp) for number in range(len(step.outputs)))
-
-    # -- computations that are applied ------------------------------------------------------------------------------------
-
-    def _apply(self, name: str, operands: Sequence[Array]) -> tuple[Array, ...]:
-        """Evaluate a region on instances: every element of the operands is one."""
-        if name not in self.plan.by_name:
-            raise HloError(f"there is no computation {name}")
-        return self._apply_region(self.plan.by_name[name], operands)
-
-    def _apply_region(self, region: RegionId, operands: Sequence[Array]) -> tuple[Array, ...]:
-        scope = self.plan.regions[region]
-        count = operands[0].shape[0]
-        ranks = range(count)
-        values: dict[int, Held] = {
-            number: Slab(ranks, operand) for number, operand in zip(scope.inputs, operands, strict=True)
-        }
-        context = self._applied
-        for step in scope.steps:
-            if step.kind is not StepKind.LOCAL:
-                self._apply_control(step, values, ranks)
-            else:
-                given = [values[number] for number in step.inputs]
-                for number, held in zip(step.outputs, self._local_of(scope, step)(context, given, ranks), strict=True):
-                    values[number] = held
-            for number in step.frees:
-                values.pop(number, None)
-        return tuple(self._instances(values[number]) for number in scope.outputs)
-
-    def _local_of(self, scope: ScopePlan, step: Step) -> LocalOp:
-        found = self._local.get(step.index)
-        if found is None:  # local steps are skipped, but a reduction across ranks needs its computation
-            found = self._local[step.index] = compile_step(self.plan, scope, step)
-        return found
-
-    def _instances(self, held: Held) -> Array:
-        assert isinstance(held, Slab)
-        return held.array
-
-    def _apply_control(self, step: Step, values: dict[int, Held], ranks: Sequence[int]) -> None:
-        """Calls inside an applied computation; loops and branches by element are not offered."""
-        body = step.task.body
-        if not isinstance(body, Call):
-            raise HloError(f"{step.task.operation} inside a computation that is applied to elements is not executed")
-        given = [self._instances(values[number]) for number in step.inputs]
-        for number, array in zip(step.outputs, self._apply_region(body.region, given), strict=True):
-            values[number] = Slab(ranks, array)
-
-    def _combined(self, request: Exchange) -> Callable[[Array, Array], Array] | None:
-        """The computation of a custom reduction; None for the others."""
-        return self._combine(request.computation) if request.computation is not None else None
-
-    def _combine(self, region: RegionId) -> Callable[[Array, Array], Array]:
-        """A custom reduction of two arrays, element by element."""
-
-        def combine(left: Array, right: Array) -> Array:
-            flat = (self.xp.ascontiguousarray(left).reshape(-1), self.xp.ascontiguousarray(right).reshape(-1))
-            (found,) = self._apply_region(region, flat)
-            return self.xp.broadcast_to(found, flat[0].shape).reshape(left.shape)
-
-        return combine
-
-    def _reducer(self, name: str) -> str | None:
-        if name not in self._reducers:
-            self._reducers[name] = _simple(self.plan, name)
-        return self._reducers[name]
-
-
-_COMMUTATIVE = frozenset({"add", "multiply", "maximum", "minimum", "and", "or", "xor"})
-
-
-def _simple(plan: ExecPlan, name: str) -> str | None:
-    """The opcode of a computation that is one operation on its first two parameters (see `Context.reducer`)."""
-    region = plan.by_name.get(name)
-    scope = plan.regions.get(region) if region is not None else None
-    if scope is None or len(scope.steps) != 1 or len(scope.inputs) < 2 or len(scope.outputs) != 1:
-        return None
-    (step,) = scope.steps
-    operation = step.task.operation
-    if operation.dialect != "hlo" or step.outputs != scope.outputs or len(step.inputs) != 2:
-        return None
-    first, second = scope.inputs[:2]
-    in_order = step.inputs == (first, second)
-    if operation.name in _COMMUTATIVE:
-        return operation.name if in_order or step.inputs == (second, first) else None
-    if operation.name == "compare" and in_order:
-        kind = step.task.attributes.get("hlo.type")
-        direction = step.task.attributes.get("hlo.direction")
-        return f"compare.{direction}.{kind}" if kind else f"compare.{direction}"
-    return None
-
-
-def zeros_of(scope: ScopePlan, slot: int, ranks: Sequence[int], xp: Any = np) -> Held:
-    """Zeros in the shape that ranks hold of a value."""
-    found = scope.slots[slot]
-    dtype = numpy_dtype(found.value.type.dtype)
-    if is_token(found.value.type.dtype) or found.shape is not None:
-        return shared(ranks, xp.zeros(found.shape or (), dtype), xp)
-    return stack(ranks, [xp.zeros(found.placement.local_shape(rank), dtype) for rank in ranks], xp)

@@ -15,9 +15,11 @@ from hypothesis import strategies as st
 
 from dtir.execute import RecordError, RunRecord, read_record, write_archive, write_record
 from dtir.execute.archive import Archive, ArchiveError, pack
+from dtir.execute.environment import environment
 from dtir.execute.files import write_bytes
 from dtir.execute.forecast import PlannedSpans
-from dtir.execute.record import Columns, StepEntry, ValueCheck, environment, is_record, runs_of
+from dtir.execute.rank_runs import expanded, runs_of
+from dtir.execute.record import Columns, StepEntry, ValueCheck, is_record
 from dtir.execute.record_file import record_schema
 
 
@@ -126,7 +128,7 @@ def test_what_is_named_by_number_is_there(change: Callable[[dict[str, Any]], obj
 @given(st.sets(st.integers(0, 300)))
 def test_ranks_are_written_as_runs(ranks: set[int]) -> None:
     runs = runs_of(sorted(ranks))
-    assert [rank for first, last in runs for rank in range(first, last + 1)] == sorted(ranks)
+    assert expanded([runs]) == (tuple(sorted(ranks)),)
     assert all(later[0] > earlier[1] + 1 for earlier, later in pairwise(runs))
 
 
@@ -150,7 +152,11 @@ def test_the_form_is_documented_keys() -> None:
         ({"complete": 1}, "complete: .* boolean, found 1"),
         ({"totals": None}, "totals: .* found None"),
         ({"surprise": 1}, "surprise: Extra inputs are not permitted"),
-        ({"rank_sets": [[[0, 10**9]]]}, "a set of ranks has more than 65536 members"),
+        ({"rank_sets": [[[0, 10**9]]]}, "the sets of ranks have more than 1000000 members"),
+        ({"rank_sets": [[[0, 999]]] * 2000}, "the sets of ranks have more than 1000000 members"),
+        ({"rank_sets": [[[0, 10**9], [10**9, 0]]]}, "more than 1000000 members"),
+        ({"rank_sets": [[[3, 2]]]}, r"\[3, 2\] is no run of ranks"),
+        ({"rank_sets": [[[-1, 2]]]}, r"\[-1, 2\] is no run of ranks"),
     ],
 )
 def test_what_is_no_record(change: dict[str, Any], said: str) -> None:
