@@ -98,3 +98,14 @@ def test_the_inspector_says_why_a_collective_is_there(page: Page, server: Server
     expect(reason).to_contain_text("1.5 KiB (1,536 B) at least")
     reason.get_by_test_id("inspector-link").filter(has_text="dot.3").click()
     expect(selected(page)).to_have_text("dot.3")
+
+
+def test_names_of_a_program_stay_text_in_pictures(page: Page, server: Server, tmp_path: Path) -> None:
+    path = tmp_path / "markup.dtir.yaml"
+    text = document(entry_of("partial.dropped").bad).replace("gw", "'<img src=x onerror=alert(1)>'")
+    path.write_text(text, encoding="utf-8")
+    visit(page, server(path), "?v=finding")
+    expect(page.get_by_test_id("picture")).to_have_attribute("data-cue", "pending")
+    expect(page.get_by_test_id("finding-message")).to_contain_text("<img src=x onerror=alert(1)>")
+    expect(page.get_by_test_id("picture").locator("title").filter(has_text="<img src=x").first).to_be_attached()
+    expect(page.locator("img[src=x]")).to_have_count(0)

@@ -45,7 +45,11 @@ class Verdicts:
     def _repairs(self, made: Made) -> Sequence[Repair]:
         found: list[Repair] = []
         for count, text in enumerate(made[:MOST_REPAIRS]):
-            before = self.judge(made[:count])
-            offered = {item.text: item for bad in before.bad for item in bad.repairs}
-            found.append(offered[text])
+            self.judge(made[:count])
+            found.append(self.offered(made[:count])[text])
         return found
+
+    def offered(self, made: Made) -> dict[str, Repair]:
+        """The repairs that a verdict proposes, by their words; none while it is not there."""
+        verdict = self._known.get(made)
+        return {item.text: item for bad in verdict.bad for item in bad.repairs} if verdict is not None else {}

@@ -74,9 +74,9 @@ class FindingPanel:
             names = store.tasks.name if chosen.task >= 0 else store.values.name
             text = sentence(store, chosen.task) if chosen.task >= 0 else store.values.layout[chosen.value]
             head = {"severity": "", "code": names[chosen.index], "name": "nothing was found here", "message": text}
+        self.element.show({"head": head, "picture": picture.payload()})
         for made in picture.wants:
             self._judge(desk, store, made)
-        self.element.show({"head": head, "picture": picture.payload()})
 
     def _once(self, desk: Desk, store: Store, work: Future[None]) -> None:
         """Draw when the facts of a large program are there."""
@@ -163,9 +163,9 @@ def _repair(context: Context, message: Message) -> None:
     known = context.state.options.get(NAME, {})
     made, tried = tuple(known.get("made", ())), tuple(known.get("tried", ()))
     match name.partition(":"):
-        case ("try", _, text) if text not in tried:
+        case ("try", _, text) if text not in tried and text in known_of(context.store).verdicts.offered(made):
             _remember(context, tried=(*tried, text))
-        case ("keep", _, text) if len(made) < MOST_REPAIRS:
+        case ("keep", _, text) if text in tried and len(made) < MOST_REPAIRS:
             _remember(context, made=(*made, text), tried=(), bad="")
         case ("over", _, _):
             _remember(context, made=(), tried=(), bad="")
