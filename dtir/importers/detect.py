@@ -74,10 +74,16 @@ _CHAKRA = re.compile(
 )
 
 
+# Where the metadata are empty or missing: a node with its number (0 is left out), name and type.
+_CHAKRA_NODE = re.compile(
+    rb"\x00?[\x80-\xff]{0,4}[\x04-\x7f](?:\x08[\x80-\xff]{0,9}[\x00-\x7f])?\x12[\x80-\xff]?[\x01-\x7f][ -~]{1,300}\x18[\x01-\x07]"
+)
+
+
 def _chakra(sample: Sample) -> bool:
     # The first message is GlobalMetadata, behind its length: a version like 0.0.4 (tag 0x0a), or an attribute (0x12) whose
     # name (0x0a) is followed by a string value (tag 29: 0xea 0x01).
-    return _CHAKRA.match(sample.head) is not None
+    return _CHAKRA.match(sample.head) is not None or _CHAKRA_NODE.match(sample.head) is not None
 
 
 # ----------------------------------------------------------------------------------------------------- JSON formats
@@ -206,7 +212,9 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "mlipspec",
         "a DistributionSpec or MLIPSpec",
-        lambda sample: sample.has_keys("core", "version") or sample.has_keys("policy", "custom_ops", "third_party_helpers"),
+        lambda sample: (
+            sample.has_keys("core", "version") or sample.has_keys("policy", "custom_ops", "third_party_helpers")
+        ),
     ),
     Format("hlo", "an HLO module", _hlo),
     Format("stablehlo", "an MLIR module (StableHLO or Shardy)", _mlir),

@@ -30,11 +30,12 @@ def read_chakra(source: Source) -> Result[RankTrace, Diagnostic]:
     try:
         for start, message in messages(source.data):
             offset = start
-            if first:
-                metadata = read_metadata(message)
-                first = False
+            found = _metadata(message) if first else None
+            if found is not None:
+                metadata = found
             else:
                 nodes.append(read_node(message))
+            first = False
     except WireError as error:
         if first:
             return Err(
@@ -51,7 +52,17 @@ def read_chakra(source: Source) -> Result[RankTrace, Diagnostic]:
             hint="copy or write the file again",
         )
     version = metadata.version or _text(metadata.attributes.get(SCHEMA_ATTRIBUTE))
+    if not version:
+        bag.info("trace.no_version", "the file states neither a version nor a schema; it is read as version 0.0.4")
     return Ok(trace_of(source, FORMAT, version, nodes, bag))
+
+
+def _metadata(message: bytes) -> Metadata | None:
+    """The metadata; None where a file begins with a node instead."""
+    try:
+        return read_metadata(message)
+    except WireError:
+        return None
 
 
 def trace_of(source: Source, format: str, version: str, nodes: Sequence[Node], bag: DiagnosticBag) -> RankTrace:

@@ -113,6 +113,14 @@ _FILES: tuple[CodeEntry, ...] = (
         Severity.INFO,
     ),
     CodeEntry(
+        "trace.no_version",
+        "The first message of a Chakra file holds the version of its schema; in this one it is empty, or missing.",
+        "an .et file that begins with a node",
+        "version 0.0.4",
+        "nothing need be done; convert again if nodes look odd",
+        Severity.INFO,
+    ),
+    CodeEntry(
         "trace.operations_joined",
         "A profiler records every small operation of the host. What lies between two communications of a rank is shown "
         "as one piece of local work with the number of its operations and their most frequent names.",

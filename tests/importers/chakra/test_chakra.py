@@ -124,6 +124,17 @@ def test_a_stream_of_no_nodes_is_a_rank_that_does_nothing() -> None:
     assert [issue.steps for issue in found.program.issue] == [()]
 
 
+@pytest.mark.parametrize("begin", [b"\x00", b""])
+def test_a_file_without_version_is_read_all_the_same(begin: bytes) -> None:
+    nodes = [node(0, 7, "all_reduce", comm_type=0, comm_size=8), node(70_000, 4, "mm " * 60, [0])]
+    data = begin + b"".join(traces.varint(len(item)) + item for item in nodes)
+    found = load_bytes(data, name="x.1.et")
+    assert found.format == "chakra"
+    assert found.program is not None
+    assert [task.name for task in found.program.tasks] == ["all_reduce", "mm " * 60]
+    assert "trace.no_version" in [item.code for item in found.diagnostics]
+
+
 def test_the_json_form_reads_alike() -> None:
     nodes = [
         {"Id": 1, "Name": "mm", "NodeType": 4, "data_deps": [], "is_cpu_op": True},
