@@ -109,3 +109,10 @@ def test_names_of_a_program_stay_text_in_pictures(page: Page, server: Server, tm
     expect(page.get_by_test_id("finding-message")).to_contain_text("<img src=x onerror=alert(1)>")
     expect(page.get_by_test_id("picture").locator("title").filter(has_text="<img src=x").first).to_be_attached()
     expect(page.locator("img[src=x]")).to_have_count(0)
+
+
+def test_the_overview_leads_to_the_picture_of_the_worst(page: Page, server: Server) -> None:
+    open_program(page, server(), "faults")
+    page.get_by_test_id("worst-picture").click()
+    expect(page.get_by_test_id("finding-code")).to_have_text("partial.add_replicated")
+    expect(page.get_by_test_id("picture")).to_be_visible()

@@ -44,7 +44,7 @@ export function render({model, el}) {
           worst.severity
             ? [line({class: 'line worst', onclick: () => send('finding', {row: worst.row, view: 'graph'}), 'data-testid': 'worst-show'}, sign(worst.severity),
                 h('span', {class: 'grow'}, h('span', {class: 'mono strong'}, worst.code), h('span', {class: 'muted'}, ` ${worst.place}`), h('span', {class: 'block'}, worst.message), worst.hint ? h('span', {class: 'block muted'}, worst.hint) : null)),
-              h('div', {class: 'muted'}, worst.summary, ' ', button('all diagnostics', () => send('table', {table: 'diagnostics'}), {class: 'link'}))]
+              h('div', {class: 'muted'}, worst.summary, ' ', button('its picture', () => send('finding', {row: worst.row, view: 'finding'}), {class: 'link', 'data-testid': 'worst-picture'}), ' · ', button('all diagnostics', () => send('table', {table: 'diagnostics'}), {class: 'link'}))]
             : h('div', {class: 'calm'}, '✓ ', worst.summary)),
         card('Heaviest communication', {'data-testid': 'card-heaviest', class: 'card wide-card'},
           data.heaviest.length ? data.heaviest.map((item, at) => line({onclick: () => send('select', {key: item.key, view: 'graph'}), 'data-testid': at ? 'heavy-show' : 'heaviest-show'},
