@@ -38,7 +38,7 @@ class DevicesSession(Session):
         self.sessions: list[DeviceSession] = []
         for place, device in enumerate(peers.devices):
             ranks = tuple(rank for rank in range(plan.ranks) if peers.place_of[rank] == place)
-            lane = Lane(peers.runtime, device)
+            lane = Lane(peers.runtime, device, timed=observer is not None)
             self.sessions.append(DeviceSession(plan, HierarchicalFabric(ranks, lane, peers, place), options, told))
         self._threads = [ThreadPoolExecutor(1, f"device-{device}") for device in peers.devices]
 
