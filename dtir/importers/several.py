@@ -28,9 +28,6 @@ from dtir.schema.result import Err, Ok, Result
 Item: TypeAlias = str | Path | tuple[str, bytes] | Source
 """A file: its path, its name and bytes (an upload), or what was read of it."""
 
-MOST_FILES = 100_000
-"""Files of one folder that are looked at."""
-
 _SNIFFED_FORMATS = frozenset({*READERS, TABLE_FORMAT})
 
 _JOB = re.compile(rb'"distributedInfo"\s*:\s*\{[^{}]*"world_size"\s*:\s*(\d{1,9})')
@@ -95,7 +92,7 @@ def files_in(folder: str | Path) -> list[str]:
         names = sorted(path for path in Path(folder).iterdir() if path.is_file() and not path.name.startswith("."))
     except OSError:
         return []
-    found = [(str(path), sniff(path).format) for path in names[:MOST_FILES]]
+    found = [(str(path), sniff(path).format) for path in names]
     traces = [name for name, format in found if format in READERS]
     return [name for name, format in found if format in _SNIFFED_FORMATS] if traces else []
 
