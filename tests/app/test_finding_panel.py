@@ -123,6 +123,16 @@ def test_two_programs_are_compared_and_swapped() -> None:
     assert page.shown("diff")["second"]["digest"] == example("faults").digest[:8]
 
 
+def test_a_long_list_says_what_is_left_and_shows_it_when_asked() -> None:
+    page = Page("diff", "transformer_train")
+    page.send("diff-with", key="gallery:transformer_64")
+    first = page.shown("diff")
+    assert len(first["rows"]) == 300
+    assert first["more"].endswith("more differences")
+    page.send("diff-more")
+    assert len(page.shown("diff")["rows"]) == 600
+
+
 def test_a_program_to_compare_with_that_is_not_there_is_asked_for_again() -> None:
     page = Page("diff")
     page.send("diff-with", key="gallery:nothing")

@@ -14,7 +14,7 @@ from dtir_app.store import Store
 from dtir_app.text import bytes_text, count_text, plural, shorten
 
 ROWS = 300
-"""Rows of the list; the number of the others is said."""
+"""Rows of the list at first; the number of the others is said, and as many more are shown when they are asked for."""
 
 KINDS = ("all", "communication", "layouts", "added", "removed")
 """What the list can be narrowed to."""
@@ -104,12 +104,12 @@ def narrowed(lines: Sequence[Line], kind: str) -> list[tuple[int, Line]]:
 
 
 def difference_frame(
-    first: Store, second: Store, diff: Diff, lines: Sequence[Line], kind: str, row: int
+    first: Store, second: Store, diff: Diff, lines: Sequence[Line], kind: str, row: int, most: int = ROWS
 ) -> dict[str, object]:
-    """What the page draws: a summary, the list, and the pictures of the chosen line."""
+    """What the page draws: a summary, the first lines of the list, and the pictures of the chosen one."""
     shown = narrowed(lines, kind)
     chosen = row if 0 <= row < len(lines) else shown[0][0] if shown else -1
-    cut = [(at, line) for number, (at, line) in enumerate(shown) if number < ROWS or at == chosen]
+    cut = [(at, line) for number, (at, line) in enumerate(shown) if number < most or at == chosen]
     frame: dict[str, object] = {
         "first": _side(first),
         "second": _side(second),
@@ -177,7 +177,8 @@ def _delta(before: float, after: float) -> str:
     if before == after:
         return "the same"
     sign = "+" if after > before else "−"
-    share = f", {sign}{abs(after - before) / before * 100:.3g} %" if before else ""
+    ratio = after / before if before else 0.0
+    share = "" if not before else f", ×{ratio:.3g}" if ratio >= 10 else f", {sign}{abs(ratio - 1) * 100:.3g} %"
     return f"{sign}{bytes_text(abs(after - before))}{share}"
 
 

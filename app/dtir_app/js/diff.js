@@ -35,7 +35,7 @@ export function render({model, el}) {
           onclick: () => send('diff-row', {row: row.row, key: row.key})},
         h('td', {class: `diff-sign ${{'+': 'fact-good', '−': 'fact-bad'}[row.sign] ?? ''}`}, h('span', {'aria-label': {'+': 'added', '−': 'removed', '≠': 'changed'}[row.sign]}, row.sign)),
         h('td', {}, row.kind && row.what === 'task' ? row.kind.replaceAll('_', ' ') : row.what), h('td', {class: 'mono'}, row.name), h('td', {}, row.field), h('td', {class: 'mono'}, row.before), h('td', {class: 'mono'}, row.after), h('td', {class: 'muted'}, row.match)))))),
-      data.more ? h('div', {class: 'muted'}, data.more) : null,
+      data.more ? h('div', {class: 'muted'}, data.more, ' ', button('show more', () => send('diff-more'), {class: 'link', 'data-testid': 'diff-more', 'data-focus': 'more'})) : null,
       data.pictures ? h('div', {class: 'diff-pictures', 'data-testid': 'diff-pictures'}, data.pictures.map((item) => h('section', {},
         h('h3', {}, item.label), h('p', {class: 'mono picture-says'}, item.picture.says),
         item.picture.marks.length ? h('div', {class: 'picture-scroll'}, draw_picture(item.picture, (type, more) => item.label === 'before' ? send(type, more) : send('diff-swap', more))) : h('div', {class: 'empty'}, 'not there'),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, cast
 from dtir.diff import Diff, diff_programs
 from dtir_app.assets import script
 from dtir_app.components import Element, Message
-from dtir_app.frames.differences import KINDS, difference_frame, lines_of
+from dtir_app.frames.differences import KINDS, ROWS, difference_frame, lines_of
 from dtir_app.panels.base import Cell, Desk, Figure, Kind, Row, choice, choose
 from dtir_app.selection import find_selection
 from dtir_app.state import Notice
@@ -74,7 +74,8 @@ class DiffPanel:
         diff = cast("Diff", found)
         lines = store.memo.made((f"{NAME} lines", second.digest), lambda: lines_of(diff))
         kind, row = str(choice(state, NAME, "kind", "all")), int(choice(state, NAME, "row", -1))
-        self.element.show(offered | difference_frame(store, second, diff, lines, kind, row))
+        most = int(choice(state, NAME, "most", ROWS))
+        self.element.show(offered | difference_frame(store, second, diff, lines, kind, row, most))
 
     def _once(self, desk: Desk, what: object, work: Future[object]) -> None:
         """Draw again when some work is done; it is waited for once."""
@@ -112,7 +113,11 @@ def _programs(library: Library, own: str) -> list[dict[str, str]]:
 
 def _with(context: Context, message: Message) -> None:
     """Compare with another program."""
-    choose(context.state, NAME, **{"with": str(message.get("key", ""))[:500], "digest": "", "row": -1, "kind": "all"})
+    choose(
+        context.state,
+        NAME,
+        **{"with": str(message.get("key", ""))[:500], "digest": "", "row": -1, "kind": "all", "most": ROWS},
+    )
 
 
 def _kind(context: Context, message: Message) -> None:
@@ -120,6 +125,11 @@ def _kind(context: Context, message: Message) -> None:
     name = str(message.get("name", ""))
     if name in KINDS:
         choose(context.state, NAME, kind=name, row=-1)
+
+
+def _more(context: Context, message: Message) -> None:
+    """Show more of the list."""
+    choose(context.state, NAME, most=int(choice(context.state, NAME, "most", ROWS)) + ROWS)
 
 
 def _row(context: Context, message: Message) -> None:
@@ -156,5 +166,5 @@ KIND = Kind(
     fields=frozenset({"opened", "options"}),
     make=DiffPanel,
     rows=(Row((Cell("diff", grows=True),)),),
-    actions={"diff-with": _with, "diff-kind": _kind, "diff-row": _row, "diff-swap": _swap},
+    actions={"diff-with": _with, "diff-kind": _kind, "diff-row": _row, "diff-more": _more, "diff-swap": _swap},
 )
