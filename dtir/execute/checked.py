@@ -6,20 +6,19 @@ does the collective once more as the reference does it. Reductions may differ by
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from dtir.execute.accumulate import gamma, working_dtype
-from dtir.execute.archive import pack
 from dtir.execute.dtypes import Array, unit_roundoff
 from dtir.execute.exchange import Exchange
 from dtir.execute.fabric import Combine, LocalFabric
 from dtir.execute.steps import Step
-from dtir.execute.values import Held, rows, stack
+from dtir.execute.together import Parts, by_rank, held_of, joined, packed
+from dtir.execute.values import Held, rows
 from dtir.ir.collectives import CollectiveKind
 from dtir.ir.reductions import ReductionKind
 
@@ -38,10 +37,6 @@ class GatheringFabric(Protocol):
     def gather(self, data: bytes) -> list[bytes] | None:
         """What every process has to say, at the first one; None at the others."""
         ...
-
-
-Parts: TypeAlias = dict[int, Array]
-"""Arrays by rank."""
 
 
 @dataclass(slots=True)
@@ -77,40 +72,18 @@ class Checker:
         if self.fabric is None:
             if len(ranks) != self.ranks:
                 return
-            parts = [_by_rank(held) for held in (*operands, *results)]
+            parts = [by_rank(held) for held in (*operands, *results)]
         else:
             if not self.fabric.everybody():
                 return
-            gathered = self.fabric.gather(_packed((*operands, *results)))
+            values = (*operands, *results)
+            gathered = self.fabric.gather(packed(values))
             if gathered is None:
                 return
-            parts = _joined(gathered, (*operands, *results))
+            parts = joined(gathered, [np.asarray(rows(held)[0]).dtype for held in values])
         count = len(operands)
         found = wrong_elements(request, parts[:count], parts[count:], combine)
         self.wrong[step.index] = self.wrong.get(step.index, 0) + found
-
-
-def _by_rank(held: Held) -> Parts:
-    return dict(zip(held.ranks, (np.asarray(row) for row in rows(held)), strict=True))
-
-
-def _packed(values: Sequence[Held]) -> bytes:
-    return pack(
-        {f"{number}@{rank}": array for number, held in enumerate(values) for rank, array in _by_rank(held).items()}
-    )
-
-
-def _joined(gathered: Sequence[bytes], like: Sequence[Held]) -> list[Parts]:
-    """What all processes have of each value; types that numpy's files do not know are those that are here."""
-    found: list[Parts] = [{} for _ in like]
-    dtypes = [np.asarray(rows(held)[0]).dtype if len(held.ranks) else None for held in like]
-    for data in gathered:
-        with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
-            for name in arrays.files:
-                number, _, rank = name.partition("@")
-                array, dtype = arrays[name], dtypes[int(number)]
-                found[int(number)][int(rank)] = array if dtype is None or array.dtype == dtype else array.view(dtype)
-    return found
 
 
 def wrong_elements(
@@ -123,23 +96,18 @@ def wrong_elements(
     """
     ranks = tuple(sorted(results[0]))
     fabric = LocalFabric(ranks)
-    given = [_held(parts) for parts in operands]
+    given = [held_of(parts) for parts in operands]
     expected = fabric.exchange(request, given, ranks, combine)
     moduli = _moduli(request, operands)
-    allowed = fabric.exchange(request, [_held(parts) for parts in moduli], ranks, None) if moduli else None
+    allowed = fabric.exchange(request, [held_of(parts) for parts in moduli], ranks, None) if moduli else None
     factor = _factor(request, operands) if moduli else 0.0
     wrong = 0
     for number, (mine, reference) in enumerate(zip(results, expected, strict=True)):
-        bounds: Mapping[int, Array] = _by_rank(allowed[number]) if allowed is not None else {}
-        for rank, wanted in _by_rank(reference).items():
+        bounds: Mapping[int, Array] = by_rank(allowed[number]) if allowed is not None else {}
+        for rank, wanted in by_rank(reference).items():
             bound = factor * bounds[rank] if rank in bounds else 0.0
             wrong += _differing(mine[rank], wanted, bound)
     return wrong
-
-
-def _held(parts: Parts) -> Held:
-    ranks = tuple(sorted(parts))
-    return stack(ranks, [parts[rank] for rank in ranks])
 
 
 def _moduli(request: Exchange, operands: Sequence[Parts]) -> list[Parts]:

@@ -18,6 +18,7 @@ from dtir.importers.yaml import read_programs
 from dtir.ir import ReductionKind, ValueRole
 from dtir.schema.result import Ok
 from tests.execute.test_contract import random_arrays, result_shape, spec_of
+from tests.execute.test_updates import SLICE, ragged_text
 from tests.helpers.mpi_pool import run_in_pool
 from tests.helpers.mpi_runs import dtir, loop
 from tests.helpers.running import (
@@ -169,3 +170,23 @@ def test_real_modules_give_what_jax_gave(shared_data: Path, name: str, processes
     values = json.loads(done.stdout)["values"]
     assert values
     assert not any(value["wrong"] for value in values)
+
+
+@pytest.mark.parametrize("processes", [2, 3])
+@pytest.mark.parametrize("slices", [True, False], ids=["slices", "ragged"])
+def test_collectives_whose_data_say_who_gets_what(processes: int, slices: bool) -> None:
+    if slices:
+        plan = plan_of(hlo_program(SLICE % "two"))
+        shapes: list[tuple[int, ...]] = [(6, 2), (5, 5)]
+        held = [
+            Slab((0, 1, 2, 3), np.arange(4 * np.prod(shape), dtype=np.float32).reshape(4, *shape)) for shape in shapes
+        ]
+    else:
+        plan = plan_of(hlo_program(ragged_text(3, 6, 10, [[0, 2, 1]])))
+        rows_of = np.arange(36, dtype=np.float32).reshape(3, 6, 2)
+        sizes = np.ones((3, 3), np.int32)
+        places = np.asarray([[1, 1, 1], [3, 3, 3], [2, 2, 2]], np.int32)
+        arrays = [rows_of, np.zeros((3, 10, 2), np.float32), sizes, sizes, places, sizes]
+        held = [Slab((0, 1, 2), array) for array in arrays]
+    assert not isinstance(result(run_slabs, plan, held), str)
+    assert agree(plan, held, processes)

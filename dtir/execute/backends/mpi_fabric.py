@@ -27,6 +27,7 @@ from dtir.execute.fabric import LocalFabric
 from dtir.execute.placement import Box
 from dtir.execute.semantics import ExchangeError
 from dtir.execute.steps import ExecPlan, Slot, Step
+from dtir.execute.together import held_of, joined, packed
 from dtir.execute.values import Held, Slab, at, rows, shared, stack, take
 from dtir.execute.watchdog import Watch
 from dtir.execute.wire import Sent, WireCounter
@@ -180,6 +181,8 @@ class MpiFabric:
             ExchangeError: shapes do not fit, or a member never arrives.
         """
         ready = self._exchanges[id(request)]
+        if request.ragged or request.slices:
+            return self._by_reference(ready, operands, ranks)
         if ready.alone is not None and self._presence.ranks is None:
             meeting = ready.meetings[0]
             tag = self._tag(ready.step)
@@ -208,6 +211,21 @@ class MpiFabric:
         return tuple(
             self._assembled(request, results, slot, ranks) for results, slot in zip(found, ready.slots, strict=True)
         )
+
+    def _by_reference(self, ready: ReadyExchange, operands: Sequence[Held], ranks: Ranks) -> tuple[Held, ...]:
+        """Collectives whose data say who gets what: everybody hears all operands, and does what the reference does.
+
+        That is more than must be sent, and the bytes that are measured show it.
+        """
+        request = ready.step.exchange
+        assert request is not None
+        everybody = tuple(ready.step.ranks)
+        absent = [rank for rank in everybody if not self._presence.has(rank)]
+        self._presence.require(ranks, absent)
+        dtypes = [numpy_dtype(slot.value.type.dtype) for slot in ready.slots]
+        parts = joined(self._world.tell_everybody(packed(operands)), dtypes)
+        results = LocalFabric(everybody).exchange(request, [held_of(part) for part in parts], everybody, None)
+        return tuple(take(held, ranks) for held in results)
 
     def _met(
         self,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from dtir.execute.backends.mpi_library import MpiError, library_name, load, vendor_of
+from dtir.execute.backends.mpi_library import LARGEST_COUNT, MpiError, library_name, load, vendor_of
 from dtir.execute.backends.mpi_messages import Messenger
 from dtir.execute.wire import WireCounter, open_counter
 
@@ -133,6 +134,22 @@ class World:
     def abort(self, status: int) -> None:
         """End all processes."""
         self.comm.Abort(status)
+
+    def tell_everybody(self, data: bytes) -> list[bytes]:
+        """What every process has to say, at all of them.
+
+        Raises:
+            MpiError: it is more than one message can hold.
+        """
+        sizes = np.empty(self.size, np.int64)
+        self._side.Allgather([np.asarray([len(data)], np.int64), self.mpi.INT64_T], [sizes, self.mpi.INT64_T])
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+        if int(starts[-1]) > LARGEST_COUNT:
+            raise MpiError(f"{int(starts[-1])} bytes are told to everybody, at most {LARGEST_COUNT} can be")
+        whole = np.empty(int(starts[-1]), np.uint8)
+        parts = [whole, (sizes.tolist(), starts[:-1].tolist()), self.mpi.BYTE]
+        self._side.Allgatherv([np.frombuffer(data, np.uint8), self.mpi.BYTE], parts)
+        return [whole[start:stop].tobytes() for start, stop in pairwise(starts.tolist())]
 
     def gather_bytes(self, data: bytes) -> list[bytes] | None:
         """What every process has to say, at process 0; None elsewhere."""
