@@ -7,10 +7,10 @@
 | `syntax` | the records of that structure |
 | `views` | one operation: operands, attributes, types, in generic and pretty form |
 | `types`, `values`, `literals`, `locations` | the small languages inside |
-| `sdy`, `gspmd` | meshes and shardings |
-| `translate` | operations to the instructions that the HLO importer lowers |
-| `scope` | Shardy's own communication as tasks |
-| `check` | what Shardy's verifier demands |
+| `sdy`, `gspmd`, `shardings` | meshes and shardings |
+| `translate`, `ops_*` | operations to the instructions that the HLO importer lowers |
+| `scope`, `stages` | Shardy's own communication as tasks |
+| `check*` | what Shardy's verifier demands |
 | `importer` | all of it: text to programs |
 
 No MLIR library is needed: the reader is our own. Sources of the grammar: the public MLIR language reference, the StableHLO

@@ -166,7 +166,7 @@ class _Part:
             for one in functions.values():
                 self._checked(checker, one)
             translator = Translator(shared, functions, meshes, problems, handler, frozenset(declared), cluster)
-            translator.faulty = checker.faulty
+            translator.shardings.faulty = checker.faulty
             programs = tuple(self._program(translator, one, operations) for one in _roots(functions))
         everything = [*self._top, *(item for found in self._found.values() for item in found), *self._later]
         if not programs:

@@ -11,6 +11,7 @@ from dtir.importers.hlo.shardings import Sharding
 from dtir.importers.stablehlo.builder import Builder
 from dtir.importers.stablehlo.lists import closing
 from dtir.importers.stablehlo.sdy import parse_list, parse_refs, to_hlo
+from dtir.importers.stablehlo.shardings import joined
 from dtir.importers.stablehlo.translate import Handler, Translator
 from dtir.importers.stablehlo.values import string
 from dtir.importers.stablehlo.views import View, arguments
@@ -75,7 +76,7 @@ def _manual_computation(translator: Translator, builder: Builder, view: View) ->
         message = f"passes {len(operands)} operands to a body that takes {len(parameters)}"
         raise HloSyntaxError(message, 0, "mlir.operand_count")
     manual = (*builder.manual, *(axis for axis in axes if axis not in builder.manual))
-    translator.note_meshes(stated_in + stated_out)
+    translator.shardings.note(stated_in + stated_out)
     ins, outs = parse_list(stated_in), parse_list(stated_out)
     label = translator.label(view)
     axes_text = ", ".join(f'"{axis}"' for axis in axes)
@@ -126,7 +127,7 @@ def _manual_computation(translator: Translator, builder: Builder, view: View) ->
     }
     whole = [to_hlo(one, translator.meshes, builder.manual) for one in outs]
     if len(whole) == len(results):
-        sharding = translator.joined(whole) if len(whole) != 1 else whole[0]
+        sharding = joined(whole) if len(whole) != 1 else whole[0]
         if sharding is not None:
             attributes["sharding"] = sharding
     shapes = view.result_shapes
@@ -169,13 +170,13 @@ def _relayout(opcode: str) -> Handler:
         for name in ("sharding", "out_sharding"):
             view.attributes.pop(name, None)
         attributes: dict[str, AttributeValue] = {}
-        found = translator.sharding_of({"sdy.sharding": _one_line(stated)}, 1, builder.manual, view.operation.at)
+        found = translator.shardings.of({"sdy.sharding": _one_line(stated)}, 1, builder.manual, view.operation.at)
         if found is not None:
             attributes["sharding"] = found
         axes = axes_text(view)
         if axes:
             attributes["axes"] = Raw(axes)
-        if view.operation.at in translator.faulty:
+        if view.operation.at in translator.shardings.faulty:
             attributes["ill_formed"] = True
         target = "Sharding" if opcode == "sdy.sharding_constraint" else ""
         if target:

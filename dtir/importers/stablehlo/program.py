@@ -88,7 +88,7 @@ def _meshes(translator: Translator, function: Function) -> dict[str, SdyMesh]:
         if name in done:
             continue
         done.add(name)
-        for mesh, times in translator.used_meshes.get(name, {}).items():
+        for mesh, times in translator.shardings.used.get(name, {}).items():
             seen[mesh] = seen.get(mesh, 0) + times
         if name in translator.functions:
             waiting += translator.functions[name].calls

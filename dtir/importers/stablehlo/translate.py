@@ -19,13 +19,13 @@ from dtir.importers.hlo.lexing import HloSyntaxError
 from dtir.importers.hlo.meshes import shorten
 from dtir.importers.hlo.problems import Problems
 from dtir.importers.hlo.shapes import Shape, TupleShape
-from dtir.importers.hlo.shardings import Sharding, Subgroup, TupleSharding, Uniform
+from dtir.importers.hlo.shardings import Sharding
 from dtir.importers.hlo.syntax import Computation, Instruction
-from dtir.importers.stablehlo import gspmd
 from dtir.importers.stablehlo.builder import Builder, Skip, metadata
 from dtir.importers.stablehlo.capture import captured
 from dtir.importers.stablehlo.functions import Function
-from dtir.importers.stablehlo.sdy import SdyMesh, parse_list, parse_sharding, to_hlo
+from dtir.importers.stablehlo.sdy import SdyMesh
+from dtir.importers.stablehlo.shardings import SHARDING_KEYS, ShardingReader, joined
 from dtir.importers.stablehlo.syntax import Operation, Region
 from dtir.importers.stablehlo.types import MALFORMED
 from dtir.importers.stablehlo.views import Argument, Dialects, View, arguments
@@ -33,7 +33,6 @@ from dtir.importers.stablehlo.views import Argument, Dialects, View, arguments
 Handler: TypeAlias = Callable[["Translator", Builder, View], None]
 """Translates one operation."""
 
-SHARDING_KEYS = ("sdy.sharding", "mhlo.sharding")
 _NOT_KEPT = frozenset({*SHARDING_KEYS, "operandSegmentSizes", "operand_segment_sizes", "resultSegmentSizes"})
 
 
@@ -54,16 +53,12 @@ class Translator:
         self.functions = functions
         self.meshes = meshes
         self.problems = problems
-        self.faulty: set[int] = set()
-        """Offsets of operations that break a rule of their own: they are kept, and nothing is concluded from them."""
         self._handler = handler
         self.computations: dict[str, Computation] = {}
         self.callees: dict[str, tuple[str, ...]] = {}
-        self.used_meshes: dict[str, dict[str, int]] = {}
         self.declared = declared
         self._cluster = cluster
-        self._current = ""
-        self._shardings: dict[tuple[str, tuple[str, ...]], Sharding | None] = {}
+        self.shardings = ShardingReader(meshes, shared.part.aliases, problems)
         self._unknown: set[str] = set()
         self._places: dict[str, Raw | None] = {}
 
@@ -75,8 +70,7 @@ class Translator:
         while waiting:
             current = waiting.pop()
             if current not in self.computations and current in self.functions:
-                self._current = current
-                self.used_meshes.setdefault(current, {})
+                self.shardings.function = current
                 self.computations[current] = self._function(self.functions[current])
                 waiting += self.functions[current].calls
 
@@ -85,7 +79,7 @@ class Translator:
         builder = Builder(self, function.name, operation.offset)
         for argument in function.arguments:
             attributes: dict[str, AttributeValue] = {}
-            sharding = self.sharding_of(argument.attributes, 1, builder.manual, operation.offset)
+            sharding = self.shardings.of(argument.attributes, 1, builder.manual, operation.offset)
             if sharding is not None:
                 attributes["sharding"] = sharding
             place = metadata(argument.place)
@@ -98,10 +92,10 @@ class Translator:
             self._placed(operation.offset, builder.parameter, argument.name, shape, attributes, operation.offset)
         results = self.region(builder, function.body)
         # What it returns is told apart from what it computes: a result may be passed on, and have a layout of its own.
-        stated = [self.sharding_of(one.attributes, 1, builder.manual, operation.offset) for one in function.results]
+        stated = [self.shardings.of(one.attributes, 1, builder.manual, operation.offset) for one in function.results]
         attributes = {}
         if any(stated) and len(stated) == len(results):
-            attributes["sharding"] = _tuple_sharding(stated)
+            attributes["sharding"] = joined(stated)
         return builder.finish(results, operation.offset, bool(attributes), attributes)
 
     # -- regions -----------------------------------------------------------------------------------------------
@@ -275,7 +269,7 @@ class Translator:
         found: dict[str, AttributeValue] = {} if attributes is None else attributes
         stated = view.attributes
         if stated:
-            sharding = self.sharding_of(stated, len(results), builder.manual, operation.at)
+            sharding = self.shardings.of(stated, len(results), builder.manual, operation.at)
             if sharding is not None:
                 found["sharding"] = sharding
             for key, text in stated.items():
@@ -341,7 +335,7 @@ class Translator:
         """What every instruction of an operation has: its place, and the sharding of its results where there are any."""
         found: dict[str, AttributeValue] = {}
         if count:
-            sharding = self.sharding_of(view.attributes, count, builder.manual, view.operation.at)
+            sharding = self.shardings.of(view.attributes, count, builder.manual, view.operation.at)
             if sharding is not None:
                 found["sharding"] = sharding
         place = self.metadata(view.location) if view.location else None
@@ -355,7 +349,7 @@ class Translator:
 
     def mesh(self, name: str) -> SdyMesh | None:
         """A mesh of the module by name."""
-        self.note_meshes(f"@{name}")
+        self.shardings.note(f"@{name}")
         return self.meshes.get(name)
 
     def cluster(self) -> tuple[int, ...] | None:
@@ -367,63 +361,9 @@ class Translator:
         """The shape of several results."""
         return TupleShape(tuple(shapes))
 
-    @staticmethod
-    def joined(parts: Sequence[Sharding | None]) -> TupleSharding:
-        """Shardings of several results as one."""
-        return _tuple_sharding(parts)
-
-    # -- shardings ---------------------------------------------------------------------------------------------
-
-    def sharding_of(
-        self, attributes: dict[str, str], count: int, manual: tuple[str, ...], offset: int
-    ) -> Sharding | None:
-        """The sharding among attributes of a value or operation with that many results; faults are reported at `offset`."""
-        aliases = self.shared.part.aliases
-        for key in SHARDING_KEYS:
-            text = attributes.get(key)
-            if text is None:
-                continue
-            text = aliases.get(text, text)
-            known = (text, manual)
-            if known not in self._shardings:
-                self._shardings[known] = self._read_sharding(key, text, manual, offset)
-            found = self._shardings[known]
-            self.note_meshes(text)
-            if isinstance(found, TupleSharding) and count == 1 and len(found.elements) == 1:
-                return found.elements[0]
-            return found
-        return None
-
-    def _read_sharding(self, key: str, text: str, manual: tuple[str, ...], offset: int) -> Sharding | None:
-        try:
-            if key == "mhlo.sharding":
-                plain = text.strip()[1:-1]
-                return gspmd.parse(plain) if plain else None
-            if "sharding_per_value" in text:
-                return _tuple_sharding([to_hlo(one, self.meshes, manual) for one in parse_list(text)], text)
-            return to_hlo(parse_sharding(text), self.meshes, manual)
-        except HloSyntaxError as error:
-            if offset not in self.faulty:  # else the checker has said so
-                code = error.code if error.code.startswith("mlir.") else "mlir.sharding"
-                self.problems.error(code, f"{key}: {error.message}", offset)
-            return None
-
-    def note_meshes(self, text: str) -> None:
-        """Note which meshes a text of the current function speaks of."""
-        used = self.used_meshes.setdefault(self._current, {})
-        for name in self.meshes:
-            if f"@{name}" in text:
-                used[name] = used.get(name, 0) + 1
-
 
 def _is_argument(ssa: str, parameters: Sequence[Argument]) -> bool:
     return any(ssa == argument.name for argument in parameters)
-
-
-def _tuple_sharding(parts: Sequence[Sharding | None], text: str | None = None) -> TupleSharding:
-    """Shardings of several values; one without gets the state that nothing is said of."""
-    found = tuple(Uniform(Subgroup.UNKNOWN, "{unknown}") if part is None else part for part in parts)
-    return TupleSharding(found, text or "{" + ", ".join(part.text for part in found) + "}")
 
 
 _PLACEHOLDER = Instruction("", "tuple", TupleShape(()), (), {}, 0)

@@ -78,6 +78,8 @@ class Types:
 
     def _parse(self, text: str, depth: int) -> Shape:
         match = _TENSOR.fullmatch(text)
+        if match is not None and match.group(2)[0] == "*":
+            return OPAQUE  # a tensor of any rank
         if match is not None:
             dims = tuple(-1 if dim == "?" else _size(dim) for dim in _DIMS.findall(match.group(1)))
             free = tuple(dim < 0 for dim in dims)

@@ -11,7 +11,7 @@ from dtir.importers.stablehlo.gspmd import decode
 from dtir.importers.stablehlo.lists import entries, split
 from dtir.importers.stablehlo.literals import literal
 from dtir.importers.stablehlo.locations import NOWHERE, Locations
-from dtir.importers.stablehlo.types import OPAQUE, Types, mesh_of, signature
+from dtir.importers.stablehlo.types import MALFORMED, OPAQUE, Types, mesh_of, signature
 from dtir.importers.stablehlo.values import dense_ints, ints, matrix
 
 
@@ -35,7 +35,14 @@ from dtir.importers.stablehlo.values import dense_ints, ints, matrix
     ],
 )
 def test_types(text: str, shape: str) -> None:
-    assert Types({"!alias": "tensor<7xui8>", "!loop": "!loop"}).one(text).text() == shape
+    found = Types({"!alias": "tensor<7xui8>", "!loop": "!loop"}).one(text)
+    assert found.text() == shape
+    assert found is not MALFORMED
+
+
+@pytest.mark.parametrize("text", ["tensor<4xf33>", "tensor<4xf32", "tensor<4x8xf32>>", "f32 f32", "", "4xf32"])
+def test_text_that_is_no_type(text: str) -> None:
+    assert Types({}).one(text) is MALFORMED
 
 
 def test_mesh_of_an_mpmd_type() -> None:
