@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, assert_never
 
-from dtir.analysis.executions import entered
-from dtir.execute.communication import ExchangeMaker, Unsupported, held_bytes
+from dtir.execute.communication import ExchangeMaker, Unsupported
 from dtir.execute.dtypes import DtypeError, is_token, numpy_dtype
 from dtir.execute.exchange import Exchange, Moves
+from dtir.execute.lifetimes import last_uses, peak_bytes, scope_peak
 from dtir.execute.order import total_order
 from dtir.execute.placement import Placement, PlacementError
 from dtir.execute.routed import Routes, is_routed
@@ -117,7 +117,7 @@ class _Planner:
         if not report.ok or main is None:
             return Err(DiagnosticSet(report.diagnostics))
         found = {name: scope for name, scope in regions.items() if scope is not None}
-        peak = _peak_bytes(main, found)
+        peak = peak_bytes(main, found)
         digest = program.digest
         plan = ExecPlan(program, self._form, main, found, self._by_name, self._makers.numbers.groups, peak, digest)
         return Ok(plan, DiagnosticSet(report.diagnostics))
@@ -147,7 +147,7 @@ class _Planner:
         numbers = {value.id: number for number, value in enumerate(scope.values)}
         tasks = [scope.tasks[place] for place in order]
         outputs = tuple(numbers[item] for item in scope.outputs)
-        frees = _last_uses(tasks, numbers, set(outputs))
+        frees = last_uses(tasks, numbers, set(outputs))
         steps: list[Step] = []
         routes = Routes()
         for place, task in zip(order, tasks, strict=True):
@@ -157,7 +157,7 @@ class _Planner:
         if len(self._bag) > before and not self._bag.report().ok:
             return None
         inputs = tuple(numbers[item] for item in scope.inputs)
-        peak = _scope_peak(steps, slots, inputs)
+        peak = scope_peak(steps, slots, inputs)
         return ScopePlan(name, region, tuple(slots), tuple(steps), inputs, outputs, peak)
 
     def _slots(self, values: Sequence[DistributedValue], prefix: tuple[str, ...]) -> list[Slot] | None:
@@ -378,68 +378,3 @@ def _common_shape(placement: Placement, value: DistributedValue) -> tuple[int, .
         if even or len(shapes) > 1:
             break
     return shapes.pop() if len(shapes) == 1 else None
-
-
-def _last_uses(
-    tasks: Sequence[DistributedTask], numbers: Mapping[ValueId, int], kept: set[int]
-) -> dict[object, tuple[ValueId, ...]]:
-    """For every task the values that nothing reads after it: those it reads last, and those it makes for nobody."""
-    last: dict[ValueId, object] = {}
-    for task in tasks:
-        for value in (*task.inputs, *task.outputs):
-            last[value] = task.id
-    frees: dict[object, list[ValueId]] = {task.id: [] for task in tasks}
-    for value, task_id in last.items():
-        if numbers[value] not in kept:
-            frees[task_id].append(value)
-    return {task_id: tuple(values) for task_id, values in frees.items()}
-
-
-# -- memory -------------------------------------------------------------------------------------------------------------
-
-
-def _slot_bytes(slot: Slot) -> int:
-    if is_token(slot.value.type.dtype):
-        return 0
-    owners = slot.value.owners
-    return held_bytes(slot, owners[0] if len(owners) else 0)
-
-
-def _scope_peak(steps: Sequence[Step], slots: Sequence[Slot], inputs: Sequence[int]) -> int:
-    """Most bytes that one rank holds at a time: inputs, results and what is still to be read."""
-    sizes = [_slot_bytes(slot) for slot in slots]
-    live = set(inputs)
-    held = sum(sizes[number] for number in live)
-    peak = held
-    for step in steps:
-        for number in step.outputs:
-            if number not in live:
-                live.add(number)
-                held += sizes[number]
-        peak = max(peak, held)
-        for number in step.frees:
-            if number in live:
-                live.discard(number)
-                held -= sizes[number]
-    return peak
-
-
-def _peak_bytes(main: ScopePlan, regions: Mapping[RegionId, ScopePlan]) -> int:
-    """The program's own peak and that of the deepest chain of regions on top of it (own stack: chains may be long)."""
-    below: dict[RegionId | None, list[RegionId]] = {
-        scope.region: [name for step in scope.steps for name, _ in entered(step.task.body) if name in regions]
-        for scope in (main, *regions.values())
-    }
-    total: dict[RegionId | None, int] = {}
-    stack: list[tuple[ScopePlan, bool]] = [(main, False)]
-    while stack:
-        scope, visited = stack.pop()
-        if scope.region in total:
-            continue
-        inner = below[scope.region]
-        if visited:
-            total[scope.region] = scope.peak_bytes + max((total[name] for name in inner), default=0)
-            continue
-        stack.append((scope, True))
-        stack.extend((regions[name], False) for name in inner if name not in total)
-    return total[None]

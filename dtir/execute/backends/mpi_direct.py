@@ -16,9 +16,9 @@ from typing import TypeAlias
 import numpy as np
 
 from dtir.execute.accumulate import ReductionError, left_fold
-from dtir.execute.buffers import Buffers
 from dtir.execute.backends.mpi_layout import GroupLayout, Operand, chunk_bounds
 from dtir.execute.backends.mpi_messages import Messenger
+from dtir.execute.buffers import Buffers
 from dtir.execute.dtypes import Array
 from dtir.execute.exchange import Exchange
 from dtir.execute.semantics import ExchangeError, shard_bounds

@@ -16,9 +16,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from dtir.execute.accumulate import left_fold
-from dtir.execute.buffers import Buffers
 from dtir.execute.backends.mpi_layout import GroupLayout, Operand
 from dtir.execute.backends.mpi_library import LARGEST_COUNT, MpiError, operation_name, raw, type_name
+from dtir.execute.buffers import Buffers
 from dtir.execute.dtypes import Array, is_extended
 from dtir.execute.exchange import Exchange
 from dtir.ir.collectives import CollectiveKind

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from dtir.execute.buffers import Buffers
 from dtir.execute.backends.mpi_direct import Direct
 from dtir.execute.backends.mpi_layout import GroupLayout, Operand, Way, way_of
 from dtir.execute.backends.mpi_native import Native, Short
 from dtir.execute.backends.mpi_world import World
+from dtir.execute.buffers import Buffers
 from dtir.execute.dtypes import numpy_dtype
 from dtir.execute.exchange import Exchange, Move, Moves
 from dtir.execute.steps import ExecPlan, ScopePlan, Slot, Step
