@@ -1,12 +1,15 @@
 """How fast the explorer is, in a real Chromium against the real server.
 
-    python benchmarks/bench_explorer.py [--rounds 5] [FILE ...]
+    python benchmarks/bench_explorer.py [--rounds 5] [--sizes 1000,10000,100000] [FILE ...]
 
-For each program: from going to the address until the overview stands, until the first graph is drawn, and from a click (or key)
-until inspector and ring show it. Beside it, in the same run, a bare page with one Bokeh figure: the ratio to it is what can be
-compared between machines. Then the server's memory over many sessions.
+For each program: from going to the address until the overview stands, until the first graph is drawn, from a turn of the wheel until
+the server's answer is drawn, and from a click (or key) until inspector and ring show it. Beside it, in the same run, a bare page with one
+Bokeh figure: the ratio to it is what can be compared between machines. The budgets stand beside the times. Then the server's memory
+over many sessions.
 
-Needs Chromium (see tests/README.md). Without FILE the bundled programs are measured; name the large ones you care about.
+Needs Chromium (see tests/README.md). Without FILE programs of layers in microbatches are made, of the sizes asked for: folded they are a
+dozen items, unfolded (which is what zooming is measured on) as many as tasks. A million tasks are opened with ``--sizes 1000000``; making
+and reading that file takes minutes.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ import os
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -26,9 +30,14 @@ sys.path[:0] = [str(ROOT), str(ROOT / "app")]
 
 from playwright.sync_api import Browser, Page, sync_playwright  # noqa: E402
 
-from tests.helpers.browser import bokeh_px, column, wait_until  # noqa: E402
+from tests.helpers.browser import bokeh_px, column, ranges, wait_until  # noqa: E402
 from tests.helpers.chromium import launch_args, require_chromium  # noqa: E402
 from tests.helpers.explorer import Explorer, start_explorer, stop_group  # noqa: E402
+from tests.helpers.layered import layered  # noqa: E402
+
+PICTURE_MS, ANSWER_MS = 2000.0, 150.0
+"""Budgets: the first picture, and the answer to a zoom or a selection."""
+READ_S = 900
 
 BARE = """
 import os
@@ -126,6 +135,52 @@ def select_by_key(page: Page) -> list[float]:
     return times
 
 
+def zoom(page: Page) -> list[float]:
+    """From a turn of the wheel until the server's data for what is then in sight are drawn, where it has to be asked."""
+    page.get_by_test_id("graph-unfold").click()
+    wait_until(
+        page, "model('graph-nodes').tags.length > 2 && model('graph-camera').data.kind[0] === ''", timeout_ms=120_000
+    )
+    times: list[float] = []
+    answered = "(n) => model('graph-nodes').tags[0] > n && Bokeh.documents[0].is_idle"
+    for turn in range(12):
+        x0, x1, y0, y1 = ranges(page, "graph")
+        page.mouse.move(*bokeh_px(page, "graph", x0 + (x1 - x0) * 0.4, y0 + (y1 - y0) * 0.4))
+        number = page.evaluate(
+            "() => [...Bokeh.documents[0]._all_models.values()].find((m) => m.name === 'graph-nodes').tags[0]"
+        )
+        start = time.perf_counter()
+        if turn % 4 == 3:
+            page.keyboard.press("0")  # back to everything
+        else:
+            page.mouse.wheel(0, -250)
+        try:
+            wait_until(page, answered, number, timeout_ms=2_000)
+        except TimeoutError:
+            continue  # what was sent is enough for this step
+        times.append((time.perf_counter() - start) * 1000)
+    return times
+
+
+def search(page: Page) -> list[float]:
+    """From the last letter typed until the hits are listed, the rest before asking (90 ms) included."""
+    times: list[float] = []
+    for text in ("layers.3", "kind:all_gather axis:tp", "op:dot > kind:reduce_scatter", "qkv -layers.1"):
+        page.get_by_test_id("search").fill("")
+        page.get_by_test_id("search-hits").wait_for(state="hidden")
+        box, count = page.get_by_test_id("search"), page.get_by_test_id("search-count")
+        times.append(timed(lambda box=box, count=count, text=text: (box.fill(text), count.wait_for())))
+    page.get_by_test_id("search").fill("")
+    return times
+
+
+def against(times: list[float], budget_ms: float) -> str:
+    """Whether the median keeps a budget."""
+    if not times:
+        return "      never asked"
+    return f"budget {budget_ms:.0f} ms: {'kept' if statistics.median(times) <= budget_ms else 'MISSED'}"
+
+
 def memory_mb(pid: int) -> float:
     """Resident memory of a process, where the system tells."""
     status = Path(f"/proc/{pid}/status")
@@ -139,12 +194,15 @@ def middle(times: list[float]) -> str:
     return f"{statistics.median(times):6.0f} ms (max {max(times):5.0f})" if times else "     – "
 
 
-def measure(browser: Browser, path: Path | None, rounds: int, bare_ms: float) -> None:
-    explorer = start_explorer([str(path)] if path else [])
+def measure(browser: Browser, path: Path, rounds: int, bare_ms: float) -> None:
+    start = time.perf_counter()
+    explorer = start_explorer([str(path)])
     try:
-        for _ in range(2):  # reading is not what is measured here
-            _, page = open_explorer(browser, explorer.url, "overview")
-            page.context.close()
+        page = fresh(browser)
+        page.goto(f"{explorer.url}?v=overview")
+        page.get_by_test_id("fact-tasks").wait_for(timeout=READ_S * 1000)
+        read_s = time.perf_counter() - start
+        page.context.close()
         overview: list[float] = []
         graph: list[float] = []
         for _ in range(rounds):
@@ -153,18 +211,35 @@ def measure(browser: Browser, path: Path | None, rounds: int, bare_ms: float) ->
                 into.append(took)
                 page.context.close()
         _, page = open_explorer(browser, explorer.url, "graph")
-        clicks, keys = select_by_click(page), select_by_key(page)
         tasks = page.get_by_test_id("program-counts").text_content()
+        notice = page.get_by_test_id("notice-text")
+        said = notice.text_content() if notice.count() else ""
+        clicks, keys, found = select_by_click(page), select_by_key(page), search(page)
+        zooms = zoom(page) if page.get_by_test_id("graph-unfold").count() else []
+        near = select_by_key(page)
         page.context.close()
-        print(f"\n{path.name if path else 'gallery'}: {tasks}")
+        picture = statistics.median(graph)
+        print(f"\n{path.name}: {tasks}{f' ({said})' if said else ''}")
+        print(f"  read, judged, laid out {read_s:6.1f} s, then {memory_mb(explorer.process.pid):.0f} MB")
         print(
             f"  overview stands        {middle(overview)}   ×{statistics.median(overview) / bare_ms:.2f} of a bare figure"
         )
-        print(f"  graph drawn            {middle(graph)}   ×{statistics.median(graph) / bare_ms:.2f}")
-        print(f"  click → inspector      {middle(clicks)}")
-        print(f"  key → inspector, ring  {middle(keys)}")
+        print(f"  first picture          {middle(graph)}   ×{picture / bare_ms:.2f}   {against(graph, PICTURE_MS)}")
+        print(f"  zoom → drawn           {middle(zooms)}   {against(zooms, ANSWER_MS)}")
+        print(f"  click → inspector      {middle(clicks)}   {against(clicks, ANSWER_MS)}")
+        print(f"  key → inspector, ring  {middle(keys)}   {against(keys, ANSWER_MS)}")
+        print(f"  the same, unfolded     {middle(near)}   {against(near, ANSWER_MS)}")
+        print(f"  search → hits          {middle(found)}   {against(found, 300.0)}")
     finally:
         explorer.stop()
+
+
+def made(folder: str, tasks: int) -> Path:
+    """A file with about so many tasks: layers of ten, in up to sixteen microbatches."""
+    microbatches = 16 if tasks >= 10_000 else 4
+    path = Path(folder) / f"layers_{tasks}.json"
+    path.write_text(layered(max(1, tasks // (10 * microbatches)), microbatches).to_json(), encoding="utf-8")
+    return path
 
 
 def sessions(browser: Browser, count: int) -> None:
@@ -187,6 +262,9 @@ def main() -> None:
     parser.add_argument("files", nargs="*", type=Path)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--sessions", type=int, default=24)
+    parser.add_argument(
+        "--sizes", default="1000,10000,100000", help="tasks of the programs to make where no FILE is named"
+    )
     options = parser.parse_args()
     print(f"{os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f}")
     with sync_playwright() as playwright:
@@ -196,8 +274,9 @@ def main() -> None:
             open_bare(browser, address)
             bare = [open_bare(browser, address) for _ in range(options.rounds)]
         print(f"bare figure              {middle(bare)}")
-        for path in options.files or [None]:
-            measure(browser, path, options.rounds, statistics.median(bare))
+        with tempfile.TemporaryDirectory() as folder:
+            for path in options.files or (made(folder, int(size)) for size in options.sizes.split(",")):
+                measure(browser, path, options.rounds, statistics.median(bare))
         sessions(browser, options.sessions)
         browser.close()
 

@@ -21,6 +21,7 @@ from dtir_app.components import Message
 from dtir_app.frames.communication import sentence
 from dtir_app.library import Library
 from dtir_app.locked import Pen
+from dtir_app.memory import trim_soon
 from dtir_app.query_text import KEYS, SIGNS_HELP
 from dtir_app.refresh import ALWAYS, VIEWS, WATCHED, Painter
 from dtir_app.selection import Selection, selection_text
@@ -85,6 +86,11 @@ class Session:
     def painter(self) -> Painter:
         """What draws the parts."""
         return self._painter
+
+    @property
+    def pen(self) -> Pen:
+        """What raw Bokeh models are written through."""
+        return self._pen
 
     def select(self, selection: Selection) -> None:
         """Select everywhere at once, as a click does."""
@@ -304,7 +310,13 @@ def create_app(library: Library) -> Callable[[], pn.Template]:
             dark=cookies.get("dtir_theme") == "dark",
         )
         if document is not None:
-            pn.state.on_session_destroyed(lambda _: session.close())
+            loop = IOLoop.current()
+
+            def ended(context: object) -> None:
+                session.close()
+                trim_soon(loop.call_later)
+
+            pn.state.on_session_destroyed(ended)
         return session.page
 
     return app

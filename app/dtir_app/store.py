@@ -198,10 +198,27 @@ class Store:
 
     def counts(self) -> dict[str, int]:
         """Findings by severity, every severity present."""
-        made = dict.fromkeys(SEVERITIES, 0)
-        for finding in self.findings:
-            made[finding.severity] += 1
-        return made
+
+        def make() -> dict[str, int]:
+            made = dict.fromkeys(SEVERITIES, 0)
+            for finding in self.findings:
+                made[finding.severity] += 1
+            return made
+
+        return dict(self.memo.made("counts", make))
+
+    def findings_of(self, kind: str, index: int) -> list[int]:
+        """Rows of the findings that speak of a ``task`` or a ``value``."""
+
+        def make() -> dict[tuple[str, int], list[int]]:
+            found: dict[tuple[str, int], list[int]] = {}
+            for row, finding in enumerate(self.findings):
+                for name, numbers in (("task", finding.tasks), ("value", finding.values)):
+                    for number in dict.fromkeys(numbers):
+                        found.setdefault((name, number), []).append(row)
+            return found
+
+        return self.memo.made("findings-of", make).get((kind, index), [])
 
     def axis_names(self, mask: int) -> tuple[str, ...]:
         """The axes of a bit mask, in mesh order."""

@@ -33,7 +33,7 @@ from tests.helpers.programs import SOURCE_DIGEST, mesh_of
 STEPS = (
     ("gather_in", "all_gather"),
     ("qkv", "dot"),
-    ("attend", "attention"),
+    ("attend", "softmax"),
     ("out", "dot"),
     ("scatter_in", "reduce_scatter"),
     ("gather_mlp", "all_gather"),

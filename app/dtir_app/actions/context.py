@@ -60,14 +60,8 @@ class Context:
 
     def _finding_of(self, selection: Selection) -> int:
         """The finding that is gone through stays it as long as it speaks of what is selected."""
-        findings = self.store.findings
-        for row in (self.state.finding, *range(len(findings))):
-            if 0 <= row < len(findings) and (
-                (selection.task >= 0 and selection.task in findings[row].tasks)
-                or (selection.value >= 0 and selection.value in findings[row].values)
-            ):
-                return row
-        return -1
+        rows = self.store.findings_of(selection.kind, selection.index) if selection else []
+        return self.state.finding if self.state.finding in rows else rows[0] if rows else -1
 
     def go(self, place: Place, **more: object) -> None:
         """Show another place of the graph."""

@@ -18,6 +18,8 @@ from dtir_app.store import Finding, Store
 Rows = npt.NDArray[np.int64]
 
 PAGE_SIZE = 100
+KEPT_PAGES = 24
+"""Pages whose cells are kept with a program."""
 NO_FILTERS = Filters()
 
 
@@ -135,13 +137,20 @@ def table_page(
     pages = max(1, -(-len(rows) // page_size))
     page = min(max(0, page), pages - 1)
     shown = rows[page * page_size : (page + 1) * page_size].tolist()
-    return {
-        "table": table,
-        "columns": [{"key": item.key, "label": item.label, "look": item.look, "help": item.help} for item in columns],
-        "rows": [
+    # A page is asked for anew with every selection, which changes nothing in it.
+    key = ("rows", table, at_hand(store) is not None, tuple(shown))
+    made = store.memo.made(
+        key,
+        lambda: [
             {"key": row_key(store, table, row), "row": row, "cells": [item.cell(store, row) for item in columns]}
             for row in shown
         ],
+    )
+    store.memo.forget_oldest("rows", KEPT_PAGES)
+    return {
+        "table": table,
+        "columns": [{"key": item.key, "label": item.label, "look": item.look, "help": item.help} for item in columns],
+        "rows": made,
         "total": len(rows),
         "all": len(base_rows(store, table)),
         "page": page,
