@@ -8,11 +8,13 @@ of different machines need not agree about zero.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from dtir.execute.record import Columns, RunRecord, StepEntry
 from dtir.importers.base import Imported
 from dtir.ir.ids import NodeId
 from dtir.ir.tasks import Collective, Control, DistributedTask, LocalCompute, PointToPoint
+from dtir.schema.diagnostics import Diagnostic
 
 MOST_MEMBERS = 65_536
 """Sets of ranks up to this size are written down."""
@@ -62,6 +64,7 @@ def trace_times(imported: Imported) -> RunRecord | None:
         records=records,
         totals={"elapsed_ns": [ended - begun], **spent, "local_left_out": 0},
         local_records=local,
+        findings=tuple(_finding(item) for item in imported.diagnostics),
         rank_sets=tuple(sets.ranks),
         group_sets=tuple(sets.groups),
     )
@@ -123,6 +126,18 @@ def _step(index: int, task: DistributedTask, sets: _Sets) -> StepEntry:
         ranks=sets.of_ranks(task.ranks),
         groups=groups,
     )
+
+
+def _finding(item: Diagnostic) -> dict[str, Any]:
+    """What was found while reading, as a record holds it: what the times mean may hang on it."""
+    return {
+        "code": item.code,
+        "severity": item.severity.value,
+        "message": item.message,
+        "hint": item.hint,
+        "path": list(item.path),
+        "subject": list(item.subject),
+    }
 
 
 def _whole(number: object) -> int:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dtir.execute.record import RunRecord
-from dtir.importers import open_set
+from dtir.importers import load_bytes, open_set
 from dtir.trace_times import trace_times
 from tests.helpers.cli import runner
 from tests.helpers.traces import entry, recorder
@@ -46,6 +46,19 @@ def test_the_program_itself_names_no_time() -> None:
 
 def test_a_source_without_times_has_no_record() -> None:
     assert trace_times(open_set([("job.rank0.json", recorder(entry("nccl:all_reduce", 1)))])) is None
+
+
+def test_durations_without_a_beginning_are_laid_end_to_end() -> None:
+    nodes = [{"Id": number, "Name": "mm", "NodeType": 4, "runtime": number} for number in (1, 2, 3)]
+    found = load_bytes(json.dumps({"workload_graph": nodes}).encode(), name="x.0.json")
+    record = trace_times(found)
+    assert record is not None
+    assert list(zip(record.local_records.start_ns, record.local_records.end_ns, strict=True)) == [
+        (0, 1_000),
+        (1_000, 3_000),
+        (3_000, 6_000),
+    ]
+    assert "trace.durations_only" in [item["code"] for item in record.findings]
 
 
 def test_convert_writes_both(

@@ -106,7 +106,7 @@ class Events:
         if any(node.duration_us and not node.start_us for node in self._nodes):
             bag.info(
                 "trace.durations_only",
-                "durations without a beginning place nothing in time; they are not kept",
+                "durations have no beginning: among the times they are laid end to end, rank by rank",
                 "nodes",
             )
         return events
@@ -125,7 +125,9 @@ class Events:
         span = None
         if 0 < node.start_us <= LARGEST // 2000 and node.duration_us <= LARGEST // 2000:
             span = Span(node.start_us * 1000, (node.start_us + node.duration_us) * 1000)
-        return Event(self._what(node), node.name or NODE_TYPES.get(node.type, "node"), f"node {node.id}", needs, span)
+        name = node.name or NODE_TYPES.get(node.type, "node")
+        alone = node.duration_us * 1000 if span is None and 0 < node.duration_us <= LARGEST // 2000 else None
+        return Event(self._what(node), name, f"node {node.id}", needs, span, duration_ns=alone)
 
     def _what(self, node: Node) -> What:
         match NODE_TYPES.get(node.type):

@@ -105,8 +105,8 @@ _FILES: tuple[CodeEntry, ...] = (
     ),
     CodeEntry(
         "trace.durations_only",
-        "Nodes say how long they take and not when they began. Nothing is placed in time by that, so that no run record is "
-        "made of it; the cost model has durations of its own.",
+        "Nodes say how long they take and not when they began. In a run record they are laid end to end in the order of their "
+        "issue: the durations are those of the file, the gaps between them are not known.",
         "duration_micros without start_time_micros",
         "-",
         "nothing need be done",

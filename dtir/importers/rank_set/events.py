@@ -136,6 +136,7 @@ class Event:
         needs: positions, in the same list, of the events that must be over before it begins.
         span: when it ran; None when the file does not say.
         finished: whether it was over when the file was written; None when the file does not say.
+        duration_ns: how long it took, where the file says that alone.
     """
 
     what: What
@@ -144,6 +145,7 @@ class Event:
     needs: tuple[int, ...] = ()
     span: Span | None = None
     finished: bool | None = None
+    duration_ns: int | None = None
 
 
 class Order(Enum):

@@ -280,10 +280,16 @@ class _Builder:
 
     def _times(self) -> list[TaskTime]:
         found: list[TaskTime] = []
-        for rank in sorted(self._matched.traces):
+        for rank, trace in sorted(self._matched.traces.items()):
             own = self._matched.thing_of[rank]
+            placed = any(event.span is not None for event in trace.events)
+            clock_ns = 0
             for position in self._ordered.lists[rank]:
-                span: Span | None = self._event(rank, position).span
+                event = trace.events[position]
+                span = event.span
+                if span is None and not placed and event.duration_ns is not None:
+                    span = Span(clock_ns, clock_ns + event.duration_ns)
+                    clock_ns = span.end_ns
                 if span is not None:
                     found.append(TaskTime(self._ids[own[position]], rank, span.start_ns, span.end_ns))
         return found
