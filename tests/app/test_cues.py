@@ -141,7 +141,7 @@ def test_a_factor_travels_as_a_badge_with_the_axis_that_makes_it(shared_data: Pa
 
 def test_parts_of_a_mean_say_what_each_element_counts(shared_data: Path) -> None:
     drawn = picture(corpus_store(shared_data, "C031"), "partial.uneven_mean")
-    assert facts(drawn)["shard 1"] == "1 elements, each counts 1/2 instead of 1/3"
+    assert facts(drawn)["shard 1"] == "1 element, each counts 1/2 instead of 1/3"
 
 
 def test_blocks_are_drawn_as_they_follow_beside_as_declared(shared_data: Path) -> None:

@@ -9,6 +9,7 @@ from dtir.ir.tasks import Reshard
 from dtir_app.cues import place
 from dtir_app.cues.case import Case
 from dtir_app.cues.marks import Picture
+from dtir_app.text import plural
 
 WIDE, HIGH = 440.0, 250.0
 MOST_REGIONS = 2_000
@@ -71,13 +72,13 @@ def draw(case: Case) -> Picture:
     for number, (box, source) in enumerate(zip(boxes[:12], froms, strict=False)):
         origin = "" if box == source else f" from {_text(source)}"
         picture.fact(f"region {number}", f"writes {_text(box)}{origin}", tone="bad" if number in moved else "")
-    picture.fact("never written", f"{counts[0]} elements", tone="bad" if counts[0] else "")
-    picture.fact("written more than once", f"{counts[2]} elements", tone="bad" if counts[2] else "")
+    picture.fact("never written", plural(counts[0], "element"), tone="bad" if counts[0] else "")
+    picture.fact("written more than once", plural(counts[2], "element"), tone="bad" if counts[2] else "")
     picture.explain("hatch", "bad", "never written")
     picture.explain("box", "axis-0", "written once")
     picture.explain("box", "bad", "written more than once")
     if counts[0] or counts[2]:
-        picture.says = f"{counts[0]} elements of {name} are never written, {counts[2]} more than once."
+        picture.says = f"Of {name}, {plural(counts[0], 'element')} never written, {counts[2]} more than once."
     elif moved and case.finding is not None:
         picture.says = f"Every element of {name} is written once, some from another place than their own."
     else:

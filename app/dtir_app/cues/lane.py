@@ -264,10 +264,12 @@ class _Lanes:
             )
         if len(lanes.lanes) < lanes.rank_count:
             picture.fact("shown", f"{len(lanes.lanes)} of {lanes.rank_count:,} ranks that communicate")
-        picture.explain("box", "family-1", "collective")
+        if not all(op.transfer for op in lanes.ops.values()):
+            picture.explain("box", "family-1", "collective")
         if any(op.transfer for op in lanes.ops.values()):
             picture.explain("box", "family-2", "transfer (→ sends, ← receives)")
-        picture.explain("line", "muted", "takes place, in one moment on all its members")
+        if any(op.done for op in lanes.ops.values()):
+            picture.explain("line", "muted", "takes place, in one moment on all its members")
         if lanes.stuck:
             picture.explain("line", "bad", "waits for")
 

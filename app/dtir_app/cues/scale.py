@@ -10,6 +10,7 @@ from dtir.analysis.scale import factor_axes
 from dtir_app.cues.case import Case
 from dtir_app.cues.chain import TILE_H, TILE_W, draw_arrows, draw_tasks, draw_tiles, lay_out
 from dtir_app.cues.marks import Picture
+from dtir_app.text import plural
 
 MOST_UP, MOST_DOWN = 4, 3
 
@@ -162,7 +163,7 @@ def _parts(case: Case, picture: Picture) -> Picture:
             stroke="muted",
             hatch=tone,
             turn=number % 2,
-            says=f"shard {number}: {size} elements",
+            says=f"shard {number}: {plural(size, 'element')}",
         )
         picture.badge(x + part / 2, 47, f"{size}", tone="raised")
         weight = Fraction(1, len(sizes) * size) if size else Fraction(0)
@@ -176,7 +177,7 @@ def _parts(case: Case, picture: Picture) -> Picture:
         )
         picture.fact(
             f"shard {number}",
-            f"{size} elements, each counts {weight} instead of {Fraction(1, total)}",
+            f"{plural(size, 'element')}, each counts {weight} instead of {Fraction(1, total)}",
             tone="bad" if weight != Fraction(1, total) else "",
         )
         x += part

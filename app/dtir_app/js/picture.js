@@ -51,7 +51,7 @@ const picture_marks = {
     if (m.hatch) group.append(svg('path', {d: picture_hatch(m.x, m.y, m.w, m.h, m.turn ?? 0), fill: 'none', 'stroke-width': 1.6, style: `stroke:${picture_colour(m.hatch)}`}));
     return group;
   },
-  text: (m) => picture_text(m.x, m.y, m.text, m),
+  text: (m) => { const made = picture_text(m.x, m.y, m.text, m); if (m.tone === 'bad') made.classList.add('p-halo'); return made; },
   line: (m) => {
     const {svg} = window.dtir;
     const [first, ...rest] = m.points;
