@@ -16,14 +16,16 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from dtir.importers import DEFAULT_LIMITS, Limits, load_bytes, load_path, load_stream
+from dtir.importers import DEFAULT_LIMITS, Limits, load_bytes, load_path, load_stream, open_set
 from dtir.importers.base import Imported, refused
 from dtir.importers.read import problem
+from dtir.importers.several import group, sniff
 from dtir_app.columns import open_imported
 from dtir_app.folder import Folder, Listing
 from dtir_app.gallery import Example
 from dtir_app.judging import judge
 from dtir_app.preparing import prepare
+from dtir_app.runs import Runs, apart
 from dtir_app.store import Opened
 from dtir_app.text import bytes_text
 
@@ -93,6 +95,14 @@ def _holds(future: Future[Opened], opened: Opened) -> bool:
     return (other.digest, other.format, other.label) == (opened.digest, opened.format, opened.label)
 
 
+def _together(paths: Sequence[Path]) -> list[tuple[Path, ...]]:
+    """Files that are opened as one program: traces of the ranks of one job; any other file stands alone."""
+    if len(paths) < 2:
+        return [(path,) for path in paths]
+    by_name = {str(path): path for path in paths}
+    return [tuple(by_name[name] for name in one.files) for one in group([(str(path), sniff(path)) for path in paths])]
+
+
 class Library:
     """Programs by key and by digest."""
 
@@ -112,6 +122,8 @@ class Library:
     ) -> None:
         read_path = read_path or partial(load_path, limits=limits)
         self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="dtir-open")
+        paths, records = apart(paths)
+        self.runs = Runs(records)
         self._planners = ThreadPoolExecutor(1, thread_name_prefix="dtir-plan")
         self._lock = threading.Lock()
         self._kept, self._cache_bytes = kept, cache_bytes
@@ -123,10 +135,13 @@ class Library:
         self._futures: OrderedDict[str, Future[Opened]] = OrderedDict()
         self._entries: dict[str, Entry] = {}
         self._by_digest: dict[str, str] = {}
-        for number, path in enumerate(paths):
-            key = f"file:{number}"
-            self._entries[key] = Entry(key, path.name, path.name, "", _size_text(path), "file")
-            self._readers[key] = partial(read_path, path)
+        for number, files in enumerate(_together(paths)):
+            key, path = f"file:{number}", files[0]
+            size = _size_text(path) if len(files) == 1 else f"{len(files)} files, one program"
+            self._entries[key] = Entry(key, path.name, path.name, "", size, "file")
+            self._readers[key] = (
+                partial(read_path, path) if len(files) == 1 else partial(open_set, files, limits=limits)
+            )
         for name in self.listing.names:
             self._offer(name)
         for example in gallery:

@@ -10,6 +10,7 @@ from dtir_app.library import Library, weight_bytes
 
 from dtir.importers import Limits, load_path
 from tests.app.build import example, opened_example
+from tests.helpers.traces import kept
 
 
 def test_a_program_is_read_once_however_many_ask() -> None:
@@ -155,3 +156,14 @@ def test_caps_hold_before_anything_is_parsed(limits: Limits, code: str) -> None:
     ):
         assert opened.store is None
         assert [item.code for item in opened.findings] == [code]
+
+
+def test_traces_of_the_ranks_of_one_job_are_one_program() -> None:
+    ranks = kept("desync_deadlock")
+    library = Library([ranks[0], example("ulysses").path, *ranks[1:]])
+    joined, alone = library.entries("file")
+    assert (joined.name, joined.meta) == (ranks[0].name, "4 files, one program")
+    assert alone.name == example("ulysses").path.name
+    opened = library.open(joined.key).result()
+    assert opened.label == "desync_deadlock (4 ranks)"
+    assert "deadlock.cycle" in [item.code for item in opened.findings]
