@@ -19,11 +19,14 @@ from dtir.execute.backends.cupy_graph import capture
 from dtir.execute.backends.cupy_host import HostRuntime
 from dtir.execute.backends.cupy_lane import MOST_PENDING, Lane
 from dtir.execute.backends.cupy_mail import HostCommunicator
+from dtir.execute.backends.cupy_memory import memory_at
 from dtir.execute.backends.cupy_peers import Peers
 from dtir.execute.backends.cupy_runtime import DeviceError
 from dtir.execute.backends.cupy_session import DeviceSession
 from dtir.execute.data import output_leaves
 from dtir.execute.dtypes import numpy_dtype
+from dtir.execute.kernels import Launch
+from dtir.execute.kernels.host import HostKernels
 from dtir.execute.steps import Step
 from dtir.execute.values import rows
 from dtir.ir.reductions import ReductionKind
@@ -456,3 +459,27 @@ def test_peers_meet_where_groups_tie_them_together() -> None:
     assert peers.together([(0, 1), (2, 3)]) == [(0,), (1,)]
     assert peers.together([(0, 2), (4, 6), (1, 3)]) == [(0, 1), (2, 3)]
     assert peers.together([(0, 2), (3, 4)]) == [(0, 1, 2)]
+
+
+# -- collectives compared with the reference --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+@pytest.mark.parametrize("spoiled", [False, True])
+def test_a_run_checks_its_collectives(devices: int, spoiled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    runtime = played_runtime(devices)
+    monkeypatch.setattr("dtir.execute.run.load_backend", lambda name: played_backend(runtime))
+    if spoiled:
+        run_kernel = HostKernels.run
+
+        def run(kernels: HostKernels, launch: Launch) -> None:
+            run_kernel(kernels, launch)
+            if launch.expression.startswith("fold"):
+                memory_at(*launch.writes[0])[3] ^= 0x40  # one element of the result
+
+        monkeypatch.setattr(HostKernels, "run", run)
+    found = run_program(
+        hlo_program(ADD), Request(backend="cupy", check=True, binding=device_binding(4, devices), compare=False)
+    ).or_raise()
+    (row,) = found.collectives
+    assert (row.wrong or 0) > 0 if spoiled else row.wrong == 0

@@ -7,10 +7,12 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 
 from dtir.execute.backends.base import Traffic
+from dtir.execute.backends.cupy_check import DeviceChecker, Pool
 from dtir.execute.backends.cupy_hierarchy import HierarchicalFabric, groups_that_meet
 from dtir.execute.backends.cupy_lane import Lane
 from dtir.execute.backends.cupy_peers import Peers
 from dtir.execute.backends.cupy_session import DeviceSession, host_remarks
+from dtir.execute.checked import Checker
 from dtir.execute.dtypes import Array
 from dtir.execute.fabric import LocalFabric
 from dtir.execute.session import Observer, Options, Session
@@ -88,8 +90,15 @@ class DevicesSession(Session):
         """Wait for all devices."""
         self._all(lambda session: session.sync())
 
+    def make_checker(self) -> Checker:
+        """What compares the exchanges of all devices with the reference; they bring them together."""
+        return Checker(self.plan.ranks)
+
     def start(self) -> None:
         """A repetition begins."""
+        pool = Pool(self.plan.ranks, self.checker.wrong) if self.checker is not None else None
+        for session in self.sessions:
+            session.checker = DeviceChecker(session, pool) if pool is not None else None
         self._all(lambda session: session.start())
 
     def reset(self) -> None:

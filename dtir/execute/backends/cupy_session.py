@@ -6,9 +6,13 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from dtir.execute.backends.base import Combine
+from dtir.execute.backends.cupy_check import DeviceChecker, Pool
 from dtir.execute.backends.cupy_fabric import DeviceFabric
 from dtir.execute.backends.cupy_runtime import DeviceError
+from dtir.execute.checked import Checker
 from dtir.execute.dtypes import Array
+from dtir.execute.exchange import Exchange
 from dtir.execute.fabric import LocalFabric
 from dtir.execute.session import ExecutionError, Observer, Options, Session
 from dtir.execute.steps import ExecPlan, ScopePlan, Step, StepKind
@@ -72,6 +76,19 @@ class DeviceSession(Session):
         with self.lane.computing():
             self.lane.join()
             return self.lane.runtime.to_host(super().read(value, rank))
+
+    def bring(self, values: Sequence[Held]) -> list[Held]:
+        """Values as arrays of the host, after all communication so far."""
+        self.lane.join()
+        return [self._to_host(held) for held in values]
+
+    def host_combine(self, request: Exchange) -> Combine | None:
+        """The computation of a custom reduction, for arrays of the host."""
+        return self._host._combined(request)
+
+    def make_checker(self) -> Checker:
+        """What compares the exchanges of this device with the reference."""
+        return DeviceChecker(self, Pool(self.plan.ranks, {}))
 
     def _to_device(self, held: Held) -> Held:
         bring = self.lane.runtime.to_device
