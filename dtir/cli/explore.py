@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dtir.cli.command import OK, Command, Console, failure
+from dtir.cli.systems import add_system
 
 DEFAULT_PORT = 5006
 _UNITS = {"": 0, "k": 1, "m": 2, "g": 3}
@@ -46,6 +47,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("files", nargs="*", metavar="FILE", help="programs to open; without any, the bundled gallery")
     parser.add_argument("--no-browser", action="store_true", help="print the address and open nothing")
     parser.add_argument("--root", type=Path, metavar="FOLDER", help="folder whose programs may be opened by link")
+    add_system(parser)
     where = parser.add_argument_group("where it listens")
     where.add_argument(
         "--port",
@@ -156,6 +158,8 @@ def _run(options: argparse.Namespace, console: Console) -> int:
 
     files = [Path(name) for name in options.files]
     _check_files(files, options.root)
+    from dtir.cli.systems import programs_of
+
     app = _app()
     _check_network(options, app)
     limits = Limits(
@@ -176,7 +180,8 @@ def _run(options: argparse.Namespace, console: Console) -> int:
         **{name: size for name, size in given.items() if size},
     )
     try:
-        app.serve(files, served)
+        with programs_of(files, options.system) as opened:
+            app.serve(opened, served)
     except app.LoginError as error:
         raise failure("cli.usage", str(error), hint=error.hint) from error
     except OSError as error:

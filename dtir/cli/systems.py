@@ -7,7 +7,7 @@ import io
 import os
 import sys
 import tempfile
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -97,6 +97,28 @@ def inputs_of(name: str, system: str) -> Generator[str]:
         yield path
     finally:
         Path(path).unlink(missing_ok=True)
+
+
+@contextmanager
+def programs_of(files: Sequence[Path], system: str | None) -> Generator[list[Path]]:
+    """Files as they stand; with a system, the programs of declarations as files for as long as somebody looks at them.
+
+    Raises:
+        Failure: a declaration and the system make no program.
+    """
+    if system is None:
+        yield list(files)
+        return
+    with tempfile.TemporaryDirectory(prefix="dtir-system-") as folder:
+        made: list[Path] = []
+        for path in files:
+            found = lowered(str(path), system).imported
+            if found.program is None:
+                raise Failure(found.diagnostics)
+            target = Path(folder) / f"{path.stem}.{Path(system).stem}.json"
+            target.write_text(found.program.to_json(), encoding="utf-8")
+            made.append(target)
+        yield made
 
 
 # -- a declaration alone ----------------------------------------------------------------------------------------------------

@@ -61,6 +61,28 @@ def lower(spec: MLIPSpec | DistributionSpec, partition: Partition, outline: Mode
     return _Lowering(spec if isinstance(spec, MLIPSpec) else MLIPSpec(spec), partition, outline).program()
 
 
+def declared(core: DistributionSpec, partition: Partition, outline: ModelOutline) -> dict[str, Any]:
+    """What the program keeps of its declaration, for people: fields, policy, adapters, and how the box was cut."""
+    policy = core.storage.to_dict()
+    modes = ", ".join(f"{key} {value}" for key, value in policy.items() if key != "kind")
+    stages = {stage.op for stage in outline.stages}
+    adapters = [
+        f"{one.kind} {one.target}: "
+        + ("lowered" if one.target in stages else "pending, no stage of this model uses it")
+        for one in core.installed_order
+    ]
+    return {
+        "lowered.model": outline.name,
+        "lowered.policy": f"{policy['kind']} ({modes})" if modes else str(policy["kind"]),
+        "lowered.fields": list(core.shard_fields),
+        "lowered.adapters": adapters,
+        "lowered.grid": list(partition.grid),
+        "lowered.bins": list(partition.system.bins),
+        "lowered.ghost_bins": list(partition.ghost_bins),
+        "lowered.atoms": list(partition.layout.sizes),
+    }
+
+
 @dataclass
 class _Column:
     """Where a column stands: its value with own rows, and with ghosts or whole where that is up to date."""
@@ -100,7 +122,7 @@ class _Lowering:
         self.build = ProgramBuilder(
             f"{outline.name} of {partition.system.name} on {self.mesh.size} ranks",
             mesh=self.mesh,
-            attributes={"lowered.policy": self.policy.kind, "lowered.model": outline.name, "lowered.grid": list(partition.grid)},
+            attributes=declared(spec.distribution, partition, outline),
         )
         self.columns: dict[str, _Column] = {}
         self._names: dict[str, int] = {}
