@@ -19,18 +19,23 @@ from dtir_app.actions.keys import KEYS_HELP
 from dtir_app.addresses import Addresses
 from dtir_app.components import Message
 from dtir_app.frames.communication import sentence
-from dtir_app.library import Library
+from dtir_app.library import Library, weight_bytes
 from dtir_app.locked import Pen
 from dtir_app.memory import trim_soon
+from dtir_app.panels import sides
+from dtir_app.panels.base import Closing
 from dtir_app.query_text import KEYS, SIGNS_HELP
 from dtir_app.refresh import ALWAYS, VIEWS, WATCHED, Painter
+from dtir_app.runs import looks_like_record
 from dtir_app.selection import Selection, selection_text
 from dtir_app.shell import Parts, make_page, make_parts
 from dtir_app.state import QUIET, Notice, State
 from dtir_app.store import Opened
-from dtir_app.text import bytes_text, plural
+from dtir_app.text import bytes_text, count_text, plural
 
 NOTICE_LINES = 8
+LARGE = 250_000
+"""Tasks from which on it is said what opening a program means."""
 
 _LOG = logging.getLogger(__name__)
 
@@ -164,7 +169,9 @@ class Session:
         """The page is drawn: tell it what it needs to know, and take its theme where a cookie did not say it."""
         self._ready = True
         self._parts.bridge.send(
-            "help", keys=[list(item) for item in KEYS_HELP], grammar=[list(item) for item in (*KEYS.items(), *SIGNS_HELP)]
+            "help",
+            keys=[list(item) for item in KEYS_HELP],
+            grammar=[list(item) for item in (*KEYS.items(), *SIGNS_HELP)],
         )
         if bool(message.get("dark")) != self.state.dark:
             self.state.dark = bool(message.get("dark"))
@@ -239,9 +246,10 @@ class Session:
                 busy="", notice=refusal(opened), gallery=self.state.gallery or self.state.store is None
             )
             return
-        notice = remarks(opened) if key.startswith("upload") or key == "" else QUIET
+        notice = remarks(opened) if key.startswith("upload") or key == "" else large(opened)
         digest_key = key or self._library.key_of(opened.digest)
         self.state.param.update(**self.state.program_fields(opened, digest_key), notice=notice)
+        sides.opened(self._painter.desk)
         self._tell_title()
         if then is not None:
             then()
@@ -258,11 +266,17 @@ class Session:
             limit = bytes_text(self._library.upload_bytes)
             self.state.notice = Notice("error", f"{name} is larger than {limit}, the most that may be dropped.")
             return
-        self._wait(self._library.upload(name, content), name, "")
+        if looks_like_record(content):
+            sides.dropped(self._painter.desk, name, content)
+        else:
+            self._wait(self._library.upload(name, content), name, "")
 
     def close(self) -> None:
         """The browser is gone: let go of everything."""
         self._closed = True
+        for panel in self._parts.panels.values():
+            if isinstance(panel, Closing):
+                panel.close()
         self._pen.close()
         self.state.param.unwatch(self._watcher)
         self._document = None
@@ -281,11 +295,28 @@ def refusal(opened: Opened) -> Notice:
     )
 
 
+def large(opened: Opened) -> Notice:
+    """What opening a very large program means; nothing is said of others."""
+    count = len(opened.store.tasks) if opened.store is not None else 0
+    if count < LARGE:
+        return QUIET
+    text = f"{opened.label} has {count_text(count)} tasks and takes about {bytes_text(weight_bytes(opened))} of this server's memory."
+    lines = (
+        ("graph", "What repeats is drawn once; unfolded, it is drawn as densities until you zoom in.", ""),
+        (
+            "facts",
+            "Reasons, inferred layouts and planned times are derived when they are first asked for, which takes a while.",
+            "",
+        ),
+    )
+    return Notice("info", text, lines)
+
+
 def remarks(opened: Opened) -> Notice:
     """What was found in an upload that could be opened."""
     errors = [item for item in opened.findings if item.severity == "error"]
     if not errors:
-        return Notice("info", f"{opened.label} is open.")
+        return large(opened) if large(opened).tone else Notice("info", f"{opened.label} is open.")
     return Notice("warning", f"{opened.label} is open, with {plural(len(errors), 'error')}; see Diagnostics.")
 
 

@@ -564,3 +564,12 @@ def test_a_fault_of_our_own_is_said_and_the_page_lives(caplog: pytest.LogCapture
     assert slow.state.busy == ""
     assert "ZeroDivisionError" in slow.state.notice.text
     assert "opening a program failed" in caplog.text
+
+
+def test_a_very_large_program_opens_with_a_notice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dtir_app.session.LARGE", 5)
+    page = Page("faults")
+    assert page.state.notice.tone == "info"
+    assert page.state.notice.text.startswith("parallel_mlp_faults.dtir.yaml has 8 tasks and takes about ")
+    monkeypatch.undo()
+    assert Page("faults").state.notice.tone == ""

@@ -167,3 +167,42 @@ def test_folds_are_reached_by_keyboard_alone(page: Page, server: Server, layers:
     page.keyboard.press("?")
     expect(page.get_by_test_id("help-dialog")).to_contain_text("previous, next instance of what repeats")
     expect(page.get_by_test_id("help-dialog")).to_contain_text("any number of tasks between")
+
+
+def test_a_second_page_answers_while_a_large_file_is_read(
+    page: Page, server: Server, layers: Path, tmp_path: Path
+) -> None:
+    """Reading, judging and laying out 15,000 tasks takes seconds, and holds nobody else up."""
+    big = tmp_path / "big.json"
+    big.write_text(layered(94, 16).to_json(), encoding="utf-8")
+    explorer = server(layers, big, fresh=True)
+    visit(page, explorer, "?v=graph")
+    wait_for_graph(page)
+    other = page.context.new_page()
+    visit(other, explorer)
+    other.get_by_test_id("program-menu").click()
+    other.get_by_test_id("program-big.json").click()
+    expect(other.get_by_test_id("gallery-busy")).to_contain_text("Reading big.json")
+    for name in ("mb.0.layers.0.gather_in", "mb.0.layers.0.scatter_in", "mb.0.layers.0.gather_mlp"):
+        page.keyboard.press("c")
+        expect(selected(page)).to_have_text(name)
+    expect(other.get_by_test_id("gallery-busy")).to_contain_text("Reading big.json")
+    expect(other.get_by_test_id("program-counts")).to_contain_text("15,042 tasks", timeout=120_000)
+    wait_until(other, "model('graph-nodes') !== null")
+
+
+def test_all_views_are_reached_on_a_narrow_page(page: Page, server: Server, layers: Path) -> None:
+    page.set_viewport_size({"width": 420, "height": 760})
+    visit(page, server(layers), "?v=graph")
+    wait_for_graph(page)
+    tabs = page.locator(".main-tabs [role=tab]")
+    last = tabs.last
+    last.evaluate("(tab) => tab.click()")
+    expect(last).to_have_attribute("aria-selected", "true")
+    expect(last).to_be_in_viewport()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 420
+    last.press("Home")
+    expect(tabs.first).to_be_focused()
+    tabs.first.press("Enter")
+    expect(tabs.first).to_have_attribute("aria-selected", "true")
+    expect(tabs.first).to_be_in_viewport()
