@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
@@ -19,12 +18,12 @@ from dtir.execute.backends.mpi_direct import Combine
 from dtir.execute.backends.mpi_layout import Operand
 from dtir.execute.backends.mpi_prepare import Meeting, Preparer, ReadyExchange, ReadyMoves, held_shape
 from dtir.execute.backends.mpi_presence import COMMUNICATION, Presence
+from dtir.execute.backends.mpi_transfers import Transfers
 from dtir.execute.backends.mpi_world import World
 from dtir.execute.binding import Binding
 from dtir.execute.dtypes import Array, numpy_dtype
-from dtir.execute.exchange import Exchange, Move, Moves
+from dtir.execute.exchange import Exchange, Moves
 from dtir.execute.fabric import LocalFabric
-from dtir.execute.placement import Box
 from dtir.execute.semantics import ExchangeError
 from dtir.execute.steps import ExecPlan, Slot, Step
 from dtir.execute.together import held_of, joined, packed
@@ -63,6 +62,7 @@ class MpiFabric:
         ready.prepare(plan)
         self._exchanges: Mapping[int, ReadyExchange] = ready.exchanges
         self._moves: Mapping[int, ReadyMoves] = ready.moves
+        self._transfers = Transfers(world, self._here, self._presence)
         self._before: Sent | None = None
         self._turns: dict[int, int] = {}
         self._count = 1 + max((step.index for scope in plan.scopes for step in scope.steps), default=0)
@@ -191,7 +191,9 @@ class MpiFabric:
         tag = self._tag(ready.step)
         if request.kind is CollectiveKind.COLLECTIVE_PERMUTE:
             self._require_pairs(ready, ranks)
-            return tuple(self._permuted(ready, number, operand, ranks, tag) for number, operand in enumerate(operands))
+            return tuple(
+                self._transfers.permuted(ready, number, operand, ranks, tag) for number, operand in enumerate(operands)
+            )
         self._require_members(ready, ranks)
         inside = ready.inside
         if inside is not None and not ready.meetings and ready.members.issuperset(ranks):
@@ -305,38 +307,6 @@ class MpiFabric:
             return shared(ranks, first)
         return stack(ranks, [results[rank] for rank in ranks])
 
-    def _permuted(self, ready: ReadyExchange, number: int, operand: Held, ranks: Ranks, tag: int) -> Held:
-        request, slot = ready.step.exchange, ready.slots[number]
-        assert request is not None
-        sources = {target: source for source, target in request.pairs if target in self._here}
-        dtype = numpy_dtype(slot.value.type.dtype)
-        found: dict[int, Array] = {}
-        for rank in ranks:
-            source = sources.get(rank)
-            if source is None:
-                found[rank] = np.zeros(held_shape(slot, rank), dtype)
-            elif source in self._here:
-                found[rank] = at(operand, source)
-            else:
-                found[rank] = np.empty(held_shape(slot, source), dtype)
-        incoming = [
-            (process, [found[target] for _, target in pairs if target in found])
-            for process, pairs in ready.crossing.items()
-        ]
-        outgoing = [
-            (
-                process,
-                [
-                    np.asarray(at(operand, source), order="C")
-                    for source, target in pairs
-                    if source in ranks and self._presence.has(target)
-                ],
-            )
-            for process, pairs in ready.crossing.items()
-        ]
-        self._world.messenger.swap(outgoing, incoming, tag)
-        return stack(ranks, [found[rank] for rank in ranks])
-
     # -- blocks ---------------------------------------------------------------------------------------------------------
 
     def move(self, request: Moves, operand: Held, ranks: Ranks) -> Held:
@@ -347,50 +317,7 @@ class MpiFabric:
         """
         ready = self._moves[id(request)]
         tag = self._tag(ready.step)
-        there = self._presence
-        if there.ranks is not None:
-            ready = self._still_there(ready)
-        arrived: dict[int, Array] = {}
-        incoming: list[tuple[int, list[Array]]] = []
-        for process, moves in ready.incoming.items():
-            blocks = [np.empty(_shape(move.source_box), ready.dtype) for move in moves]
-            arrived.update({id(move): block for move, block in zip(moves, blocks, strict=True)})
-            incoming.append((process, blocks))
-        outgoing = [
-            (process, [np.asarray(at(operand, move.source)[_index(move.source_box)], order="C") for move in moves])
-            for process, moves in ready.outgoing.items()
-        ]
-        self._world.messenger.swap(outgoing, incoming, tag)
-        if not ready.shapes:
-            like = next(iter(request.shapes.values()), ())
-            return Slab((), np.empty((0, *like), ready.dtype))
-        filled = {rank: np.zeros(shape, ready.dtype) for rank, shape in ready.shapes.items()}
-        # In the order of the list: where blocks meet, the later one counts.
-        for move in ready.arriving:
-            block = arrived.get(id(move))
-            if block is None:
-                block = at(operand, move.source)[_index(move.source_box)]
-            filled[move.destination][_index(move.destination_box)] = block
-        targets = tuple(sorted(filled))
-        return stack(targets, [filled[rank] for rank in targets])
-
-    def _still_there(self, ready: ReadyMoves) -> ReadyMoves:
-        """The transfers among ranks that are there."""
-        there = self._presence
-
-        def kept(moves: Sequence[Move]) -> tuple[Move, ...]:
-            found = tuple(move for move in moves if there.has(move.destination))
-            for move in found:
-                there.require((move.destination,), () if there.has(move.source) else (move.source,))
-            return found
-
-        return replace(
-            ready,
-            outgoing={process: kept(moves) for process, moves in ready.outgoing.items()},
-            incoming={process: kept(moves) for process, moves in ready.incoming.items()},
-            arriving=kept(ready.arriving),
-            shapes={rank: shape for rank, shape in ready.shapes.items() if there.has(rank)},
-        )
+        return self._transfers.moved(ready, request, operand, tag)
 
     # -- parts ----------------------------------------------------------------------------------------------------------
 
@@ -440,14 +367,6 @@ def _arrays(operand: Held, meeting: Meeting, expected: Operand, places: Sequence
             )
         found[place] = array
     return found
-
-
-def _index(box: Box) -> tuple[slice, ...]:
-    return tuple(slice(start, stop) for start, stop in box)
-
-
-def _shape(box: Box) -> tuple[int, ...]:
-    return tuple(stop - start for start, stop in box)
 
 
 def result_shape(request: Exchange, shape: Sequence[int]) -> tuple[int, ...]:
