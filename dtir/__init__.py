@@ -168,6 +168,7 @@ from dtir.schema import (
 if TYPE_CHECKING:
     from dtir.importers import load_bytes, load_path
     from dtir.importers.jax import from_jax
+    from dtir.notebook import explore
 
 __all__ = [
     "EMPTY_SEMANTIC",
@@ -307,6 +308,7 @@ __all__ = [
     "collective_kind",
     "dtype_bits",
     "elements_bytes",
+    "explore",
     "expression",
     "free_symbols",
     "from_jax",
@@ -334,6 +336,10 @@ def __getattr__(name: str) -> Any:
         from dtir import importers
 
         return getattr(importers, name)
+    if name == "explore":
+        from dtir.notebook import explore
+
+        return explore
     if name == "from_jax":
         from dtir.importers.jax import from_jax
 

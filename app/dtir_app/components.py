@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any, ClassVar
 
 import param
 from panel.custom import JSComponent
+from panel.io.state import state
 
-from dtir_app.assets import script
+from dtir_app.assets import css, script
 
 Message = Mapping[str, Any]
 Listener = Callable[[str, Message], None]
@@ -21,6 +23,20 @@ Listener = Callable[[str, Message], None]
 
 def _no_listener(kind: str, message: Message) -> None:
     """What happens to messages before somebody listens: nothing."""
+
+
+@cache
+def shared_script() -> str:
+    """What the elements share, for a page that is not ours: the style sheet and `window.dtir`, unless they are there."""
+    style = json.dumps(css("element")).replace("<", "\\u003c")
+    return f"""if (!document.getElementById('element-css')) {{
+  const sheet = document.createElement('style');
+  Object.assign(sheet, {{id: 'element-css', media: 'not all', textContent: {style}}});
+  document.head.append(sheet);
+}}
+if (!window.dtir) {{
+{script("dom")}
+}}"""
 
 
 class Element(JSComponent):
@@ -49,6 +65,13 @@ class Element(JSComponent):
     def send(self, kind: str, **content: Any) -> None:
         """A message to the browser's side."""
         self._send_msg({"type": kind, **content})
+
+    @classmethod
+    def _render_esm(cls, compiled: Any = True, server: bool = False) -> str:
+        """The script of the element. A page of ours brings what all elements share; elsewhere each brings it along."""
+        own = super()._render_esm(compiled=compiled, server=server)
+        served = state.curdoc is not None and state.curdoc.session_context is not None
+        return own if served else f"{shared_script()}\n{own}"
 
     def _handle_msg(self, data: Any) -> None:
         if isinstance(data, dict) and data.get("type") == "shown":

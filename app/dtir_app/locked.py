@@ -12,11 +12,17 @@ from collections.abc import Callable
 from bokeh.document import Document
 
 
+def _nothing() -> None:
+    """A browser is told by itself."""
+
+
 class Pen:
     """Puts off writes of one document."""
 
     def __init__(self, document: Document | None) -> None:
         self._document = document
+        self.written: Callable[[], None] = _nothing
+        """Called after what is written at once: a notebook has to be told (`panel.io.push_notebook`)."""
         self._waiting: dict[str, Callable[[], None]] = {}
         self._scheduled = False
         self._direct = True
@@ -32,6 +38,7 @@ class Pen:
             return
         if self._direct or self._document is None:
             action()
+            self.written()
             return
         self._waiting.pop(what, None)
         self._waiting[what] = action

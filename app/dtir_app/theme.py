@@ -126,15 +126,26 @@ def family_texts(dark: bool) -> list[str]:
     return [made[family] for family in Family]
 
 
-def css_variables() -> str:
-    """The tokens of both themes as custom properties, light unless ``data-theme`` says dark."""
+def _shared() -> dict[str, str]:
+    """What both themes have in common."""
     shared = {f"family-{int(family)}": FAMILY_FILLS[family] for family in FAMILY_FILLS}
     shared |= {f"family-{int(family)}-text": FAMILY_TEXTS[family] for family in FAMILY_TEXTS}
     shared |= {f"axis-{number}": fill for number, fill in enumerate(AXIS_FILLS)}
     shared |= {f"axis-{number}-text": fill for number, fill in enumerate(AXIS_TEXTS)}
-    shared |= {"font": FONT, "mono": MONO}
-    light = shared | _variables(LIGHT)
+    return shared | {"font": FONT, "mono": MONO}
+
+
+def css_variables() -> str:
+    """The tokens of both themes as custom properties, light unless ``data-theme`` says dark."""
+    light = _shared() | _variables(LIGHT)
     return f":root{{color-scheme:light;{_declared(light)}}}\n:root[data-theme=dark]{{color-scheme:dark;{_declared(_variables(DARK))}}}\n"
+
+
+def css_block(dark: bool, selector: str) -> str:
+    """The tokens of one theme as custom properties of what a selector names: where the page is not ours."""
+    variables = _shared() | _variables(tokens(dark))
+    scheme = "dark" if dark else "light"
+    return f"{selector}{{color-scheme:{scheme};{_declared(variables)}}}"
 
 
 def _variables(theme: Tokens) -> dict[str, str]:

@@ -19,6 +19,7 @@ from dtir.ir.tasks import DistributedTask, Region
 from dtir.ir.values import DistributedValue
 from dtir.schema.authoring import extension, record
 from dtir.schema.diagnostics import VerificationReport
+from dtir.schema.display import Displayed
 from dtir.schema.errors import SerializationError
 from dtir.schema.frozen import EMPTY_MAP, FrozenDict
 from dtir.schema.result import Checked, Err, Ok, checked
@@ -38,7 +39,7 @@ def _default_header() -> IRHeader:
     return make_header(NATIVE_SCHEMA, NATIVE_VERSION)
 
 
-class _Remembered:
+class _Remembered(Displayed):
     """Room for facts that are computed once for an immutable program (never part of its content)."""
 
     __slots__ = ("__weakref__", "_remembered")

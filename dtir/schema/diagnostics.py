@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
+from dtir.schema.display import Displayed
 from dtir.schema.errors import SchemaError
 
 
@@ -150,7 +151,7 @@ class DiagnosticSet:
 EMPTY_DIAGNOSTICS = DiagnosticSet()
 
 
-class VerificationReport(DiagnosticSet):
+class VerificationReport(DiagnosticSet, Displayed):
     """What a verifier found about one program."""
 
     __slots__ = ()

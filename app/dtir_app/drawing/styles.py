@@ -28,6 +28,10 @@ class Styles:
             self._names[key] = f"{self.prefix}{len(self._names)}"
         return self._names[key]
 
+    def rules(self) -> dict[str, str]:
+        """The declarations of every class in the light theme, or the one that is drawn."""
+        return {name: _declared(light) for (light, _), name in self._names.items()}
+
     def css(self) -> str:
         """Rules of all classes; those of the dark theme where ``data-theme`` of the root says dark."""
         rules: list[str] = []

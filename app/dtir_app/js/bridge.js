@@ -36,13 +36,16 @@ export function render({model, el}) {
     event.preventDefault();
     send('key', {key: event.key});
   };
-  document.addEventListener('keydown', on_key);
+  // In a notebook the page is not ours: no keys, no address, no theme.
+  const whole = Boolean(document.querySelector('header#topbar'));
+  if (whole) document.addEventListener('keydown', on_key);
 
   // -- address bar: we write it, and read it back when a person goes back
-  window.addEventListener('popstate', () => send('address', {search: location.search}));
+  if (whole) window.addEventListener('popstate', () => send('address', {search: location.search}));
 
   // -- theme: the cookie lets the server draw the next page in it at once
   const set_theme = (dark) => {
+    if (!whole) return;
     page.dataset.theme = dark ? 'dark' : 'light';
     document.cookie = `dtir_theme=${dark ? 'dark' : 'light'}; path=/; max-age=31536000; SameSite=Strict`;
   };
@@ -74,8 +77,8 @@ export function render({model, el}) {
   for (const opener of document.querySelectorAll('[data-pane]')) opener.addEventListener('click', () => { page.dataset.pane = page.dataset.pane === opener.dataset.pane ? '' : opener.dataset.pane; });
 
   const handlers = {
-    address: ({query, replace}) => { if (page.dataset.embed) query = query ? `${query}&embed=1` : '?embed=1'; if (location.search !== query) history[replace ? 'replaceState' : 'pushState'](null, '', query || location.pathname); },
-    title: ({text}) => { document.title = text; },
+    address: ({query, replace}) => { if (!whole) return; if (page.dataset.embed) query = query ? `${query}&embed=1` : '?embed=1'; if (location.search !== query) history[replace ? 'replaceState' : 'pushState'](null, '', query || location.pathname); },
+    title: ({text}) => { if (whole) document.title = text; },
     theme: ({dark}) => set_theme(dark),
     announce: ({text}) => { announce.textContent = text; },
     copy: ({text}) => navigator.clipboard?.writeText(text).catch(() => 0),
@@ -92,7 +95,7 @@ export function render({model, el}) {
     drawer: () => { if (page.dataset.drawer === 'closed') toggle_drawer(); },
   };
   model.on('msg:custom', (event) => { const message = event.data ?? event; handlers[message.type]?.(message); });
-  send('ready', {dark: page.dataset.theme === 'dark', search: location.search});
+  if (whole) send('ready', {dark: page.dataset.theme === 'dark', search: location.search});
   page.dataset.ready = 'yes';
   return element(root, el);
 }

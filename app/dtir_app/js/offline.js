@@ -397,6 +397,7 @@ const handlers = {
   gallery: () => tell(`This file holds one program. ${LIVE} opens others.`),
   'copy-link': () => navigator.clipboard?.writeText(location.href).then(() => say('Link copied')).catch(() => 0),
   ready: () => 0,
+  shown: () => 0,  // what an element says of itself, for the server
 };
 const unknown = () => tell(`That needs the explorer: ${LIVE}`);
 const heard = (kind, message) => (handlers[kind] ?? unknown)(message);
