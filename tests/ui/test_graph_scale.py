@@ -206,3 +206,21 @@ def test_all_views_are_reached_on_a_narrow_page(page: Page, server: Server, laye
     tabs.first.press("Enter")
     expect(tabs.first).to_have_attribute("aria-selected", "true")
     expect(tabs.first).to_be_in_viewport()
+
+
+def test_a_click_with_shift_pins(page: Page, server: Server, layers: Path) -> None:
+    visit(page, server(layers), "?v=graph")
+    wait_for_graph(page)
+    page.keyboard.down("Shift")
+    click_at(page, "graph", *node_at(page, "mb.0.layers.0.scatter_in"))
+    page.keyboard.up("Shift")
+    expect(page.get_by_test_id("pinned")).to_contain_text("scatter_in")
+    wait_until(page, "model('graph-rings').data.which.includes('pinned')")
+    click_at(page, "graph", *node_at(page, "mb.0.layers.0.gather_in"))
+    expect(selected(page)).to_have_text("mb.0.layers.0.gather_in")
+    wait_until(
+        page,
+        "model('graph-rings').data.which.includes('pinned') && model('graph-rings').data.which.includes('selected')",
+    )
+    page.get_by_test_id("unpin").click()
+    expect(page.get_by_test_id("pinned")).to_have_count(0)

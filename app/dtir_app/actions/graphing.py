@@ -17,8 +17,8 @@ from dtir_app.state import Notice
 PINS = 24
 
 
-def tapped(context: Context, x: float, y: float) -> None:
-    """A click into the graph picture."""
+def tapped(context: Context, x: float, y: float, shift: bool = False) -> None:
+    """A click into the graph picture: selects; with shift it pins besides what is selected."""
     shown = context.painter.graph
     if context.state.store is None or shown.scene is None or shown.frame is None:
         return
@@ -26,7 +26,9 @@ def tapped(context: Context, x: float, y: float) -> None:
         nearer(context, x, y)
         return
     item = pick(shown.frame.placed, x, y)
-    if item >= 0:
+    if item >= 0 and shift:
+        pin(context, shown.scene.first_task(item))
+    elif item >= 0:
         context.select(of_task(shown.scene.first_task(item)), camera="stay")
     elif context.state.selection:
         context.state.param.update(selection=NOTHING, finding=-1, camera="stay")

@@ -67,7 +67,7 @@ KEYS_HELP = (
     ("e x", "open the block, step out"),
     (", .", "previous, next instance of what repeats"),
     ("r", "all instances of what repeats, one again"),
-    ("p", "pin the selected task, let it go"),
+    ("p Shift-click", "pin the selected task, the clicked one; let it go"),
     ("b", "drag a box to zoom into, once more to move"),
     ("f 0", "selected task, whole picture"),
     ("g m t", "graph, mesh, timeline"),

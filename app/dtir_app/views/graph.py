@@ -101,7 +101,9 @@ class GraphView:
         scale = {"level_px": LEVEL_PX, "lane_px": LANE_PX}
         camera = CustomJS(args={**ranges, "camera": self.camera, **scale}, code=CAMERA)
         self.camera.js_on_change("data", camera)
-        viewport = CustomJS(args={**ranges, "seen": self.viewport, "nodes": self.nodes, "camera": self.camera}, code=VIEWPORT)
+        viewport = CustomJS(
+            args={**ranges, "seen": self.viewport, "nodes": self.nodes, "camera": self.camera}, code=VIEWPORT
+        )
         for one in (made.x_range, made.y_range):
             one.js_on_change("start", viewport)
             one.js_on_change("end", viewport)
@@ -110,10 +112,20 @@ class GraphView:
             made.js_on_change(name, camera)
             made.js_on_change(name, labels)
 
-    def on_tap(self, tapped: Callable[[float, float], None], opened: Callable[[float, float], None]) -> None:
-        """Call with data coordinates on a click and on a double click."""
-        self.figure.on_event(Tap, lambda event: tapped(event.x, event.y))
-        self.figure.on_event(DoubleTap, lambda event: opened(event.x, event.y))
+    def on_tap(self, tapped: Callable[[float, float, bool], None], opened: Callable[[float, float], None]) -> None:
+        """Call with data coordinates on a click (and whether shift was held) and on a double click."""
+
+        def click(event: Tap) -> None:
+            if event.x is not None and event.y is not None:
+                modifiers = getattr(event, "modifiers", None)
+                tapped(event.x, event.y, bool(modifiers and modifiers.get("shift")))
+
+        def double(event: DoubleTap) -> None:
+            if event.x is not None and event.y is not None:
+                opened(event.x, event.y)
+
+        self.figure.on_event(Tap, click)
+        self.figure.on_event(DoubleTap, double)
 
     def on_move(self, moved: Callable[[Window], None]) -> None:
         """Call with what is in sight, when that needs other data or stays for a while."""
