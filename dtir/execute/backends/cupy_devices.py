@@ -84,7 +84,15 @@ class DevicesSession(Session):
 
     def execute(self, step: Step) -> None:
         """Run one step of the program's own list on every device."""
-        self._all(lambda session: session.execute(step))
+
+        def run(session: DeviceSession) -> None:
+            try:
+                session.execute(step)
+            finally:
+                self.peers.done(self.sessions.index(session))
+
+        self.peers.begin()
+        self._all(run)
 
     def sync(self) -> None:
         """Wait for all devices."""

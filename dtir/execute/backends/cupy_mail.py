@@ -20,7 +20,7 @@ from dtir.ir.reductions import ReductionKind
 if TYPE_CHECKING:
     from dtir.execute.backends.cupy_host import HostRuntime, HostStream
 
-PATIENCE_S = 10.0
+PATIENCE_S = 60.0
 """A peer that does not come for so long never comes."""
 
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from dtir.execute.backends.cupy_runtime import Communicator, DeviceError, DeviceRuntime
 from dtir.execute.semantics import ExchangeError
 
-PATIENCE_S = 30.0
-"""A device that does not come to a step for so long never comes."""
+PATIENCE_S = 300.0
+"""A device that does not come to a step for so long never comes; mostly it is seen at once that it cannot."""
 
 Places = tuple[int, ...]
 """Devices by their number among those of a session, ascending."""
@@ -58,6 +58,8 @@ class Peers:
         self._meeting = threading.Condition()
         self._cards: dict[tuple[Places, int], dict[int, Card]] = {}
         self._turns: dict[tuple[Places, int], int] = {}
+        self._waiting: dict[int, tuple[dict[int, Card], int]] = {}
+        self._done: set[int] = set()
         self._failed: str | None = None
 
     def places(self, ranks: Sequence[int]) -> Places:
@@ -103,6 +105,24 @@ class Peers:
 
     # -- on the host ---------------------------------------------------------------------------------------------------
 
+    def begin(self) -> None:
+        """All devices begin a step of the program's own list together."""
+        with self._meeting:
+            self._done.clear()
+
+    def done(self, place: int) -> None:
+        """A device is at the end of that step: it comes to no meeting until the next one."""
+        with self._meeting:
+            self._done.add(place)
+            self._meeting.notify_all()
+
+    def _stuck(self) -> bool:
+        """Whether nobody is on the way any more: all are done, or wait for somebody."""
+        return all(
+            place in self._done or (place in self._waiting and len(self._waiting[place][0]) < self._waiting[place][1])
+            for place in range(len(self.devices))
+        )
+
     def meet(self, places: Places, place: int, card: Card) -> dict[int, Card]:
         """Wait for the other devices of a step.
 
@@ -118,10 +138,13 @@ class Peers:
             self._turns[places, place] = turn + 1
             cards = self._cards.setdefault((places, turn), {})
             cards[place] = card
+            self._waiting[place] = (cards, len(places))
             self._meeting.notify_all()
-            complete = self._meeting.wait_for(
-                lambda: len(cards) == len(places) or self._failed is not None, self._patience_s
+            self._meeting.wait_for(
+                lambda: len(cards) == len(places) or self._failed is not None or self._stuck(), self._patience_s
             )
+            complete = len(cards) == len(places)
+            del self._waiting[place]
             if self._failed is not None and len(cards) < len(places):
                 raise DeviceError(self._failed)
             self._cards.pop((places, turn), None)
