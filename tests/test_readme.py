@@ -47,7 +47,8 @@ def test_commands_run(line: str, capsys: pytest.CaptureFixture[str], monkeypatch
 @pytest.mark.parametrize("code", blocks("python"))
 def test_python_runs(code: str, capsys: pytest.CaptureFixture[str]) -> None:
     exec(compile(code, "README.md", "exec"), {"__name__": "readme"})  # noqa: S102
-    assert "all_reduce" in capsys.readouterr().out
+    if "print(" in code:
+        assert "all_reduce" in capsys.readouterr().out
 
 
 def test_the_first_screen_is_one_sentence_a_picture_and_two_commands() -> None:
