@@ -177,7 +177,7 @@ def _base_axes(mesh: Mesh | None, devices: Devices) -> list[tuple[str, Digits]]:
     axes: list[tuple[str, Digits]] = []
     partitioned = devices.partitions > 1
     if devices.replicas > 1 and partitioned:
-        axes.append(("replica", (Digit(devices.replicas, devices.partitions),)))
+        axes.append((devices.outer, (Digit(devices.replicas, devices.partitions),)))
     if mesh is None:
         if axes:
             axes.append(("partition", (Digit(devices.partitions, 1),)))

@@ -213,10 +213,14 @@ def group_mode(opcode: str, has_channel: bool, use_global_device_ids: bool) -> G
 
 @dataclass(frozen=True, slots=True)
 class Devices:
-    """How many replicas and partitions there are; rank = replica * partitions + partition."""
+    """How many replicas and partitions there are; rank = replica * partitions + partition.
+
+    `outer` names the axis of the replicas where there are several of both.
+    """
 
     replicas: int
     partitions: int
+    outer: str = "replica"
 
     @property
     def ranks(self) -> int:

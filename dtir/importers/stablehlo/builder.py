@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dtir.importers.hlo.attributes import AttributeValue, Raw
@@ -10,6 +11,7 @@ from dtir.importers.hlo.lexing import HloSyntaxError
 from dtir.importers.hlo.shapes import Shape, TupleShape
 from dtir.importers.hlo.syntax import Computation, Instruction
 from dtir.importers.stablehlo.locations import Place
+from dtir.importers.stablehlo.mpmd import ON
 
 if TYPE_CHECKING:
     from dtir.importers.stablehlo.translate import Translator
@@ -22,14 +24,18 @@ class Skip(Exception):
 class Builder:
     """Instructions of one computation, and which SSA value each of them is.
 
-    `manual` are the axes of the manual computations around it.
+    `manual` are the axes of the manual computations around it, `mesh` the number of the mesh that it runs on (of an MPMD
+    fragment; None for all ranks).
     """
 
-    def __init__(self, translator: Translator, name: str, offset: int, manual: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, translator: Translator, name: str, offset: int, manual: tuple[str, ...] = (), mesh: int | None = None
+    ) -> None:
         self.translator = translator
         self.name = name
         self.offset = offset
         self.manual = manual
+        self.mesh = mesh
         self.instructions: list[Instruction] = []
         self.by_name: dict[str, Instruction] = {}
         self._values: dict[str, tuple[str, int | None]] = {}
@@ -95,6 +101,8 @@ class Builder:
 
     def add(self, instruction: Instruction) -> str:
         """Append an instruction; gives its name."""
+        if self.mesh is not None and ON not in instruction.attributes:
+            instruction = replace(instruction, attributes={**instruction.attributes, ON: (self.mesh,)})
         self.instructions.append(instruction)
         self.by_name[instruction.name] = instruction
         return instruction.name

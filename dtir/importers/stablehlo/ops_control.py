@@ -149,7 +149,7 @@ def _branch_computation(
     """A branch as a computation of one tuple: the values that it uses from outside."""
     label = translator.fresh(name)
     translator.reserve(label, region.offset)
-    inner = Builder(translator, label, region.offset, builder.manual)
+    inner = Builder(translator, label, region.offset, builder.manual, builder.mesh)
     shape = builder.by_name[bundle].shape
     operand = inner.parameter("%operands", shape, {}, region.offset, bound=False)
     for number, ssa in enumerate(outside):

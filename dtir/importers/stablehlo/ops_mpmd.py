@@ -12,6 +12,7 @@ from dtir.importers.hlo.lexing import HloSyntaxError
 from dtir.importers.hlo.shapes import ArrayShape
 from dtir.importers.stablehlo.builder import Builder
 from dtir.importers.stablehlo.lists import closing
+from dtir.importers.stablehlo.mpmd import ON
 from dtir.importers.stablehlo.ops_sdy import body_call, manual_arguments, operand_list
 from dtir.importers.stablehlo.translate import Handler, Translator
 from dtir.importers.stablehlo.values import integer
@@ -35,7 +36,11 @@ def _fragment(translator: Translator, builder: Builder, view: View) -> None:
     start = head.find("<")
     if 0 <= start < (head.find("(") if "(" in head else len(head)):
         operation.segments[0] = head[closing(head, start) :]
-    body_call(translator, builder, view, "fragment", attributes)
+    match = _MESH.search(head)
+    number = translator.topology.number(match.group(1)) if translator.topology is not None and match is not None else -1
+    if number >= 0 and not operation.results:
+        attributes[ON] = (number,)
+    body_call(translator, builder, view, "fragment", attributes, number if number >= 0 else None)
 
 
 def _transfer(translator: Translator, builder: Builder, view: View) -> None:

@@ -222,7 +222,12 @@ def _named(translator: Translator, builder: Builder, view: View) -> None:
 
 
 def body_call(
-    translator: Translator, builder: Builder, view: View, name: str, attributes: dict[str, AttributeValue]
+    translator: Translator,
+    builder: Builder,
+    view: View,
+    name: str,
+    attributes: dict[str, AttributeValue],
+    mesh: int | None = None,
 ) -> None:
     """A call of the operation's own region, with its operands as arguments."""
     operands = operand_list(view)
@@ -231,7 +236,7 @@ def body_call(
         message = f"passes {len(operands)} operands to a body that takes {len(parameters)}"
         raise HloSyntaxError(message, 0, "mlir.operand_count")
     label, _ = translator.computation(
-        builder, f"{builder.name}.{translator.label(view)}.{name}", view.operation.regions[0], parameters
+        builder, f"{builder.name}.{translator.label(view)}.{name}", view.operation.regions[0], parameters, mesh=mesh
     )
     values = [builder.value(ssa) for ssa in operands]
     translator.emit(builder, view, "call", {"to_apply": Names((label,)), **attributes}, values)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -16,8 +17,9 @@ from dtir.importers.hlo.syntax import HloModule, SourceTables
 from dtir.importers.hlo.validate import validate_collectives
 from dtir.importers.stablehlo.facts import said
 from dtir.importers.stablehlo.functions import Function
+from dtir.importers.stablehlo.mpmd import AXIS
 from dtir.importers.stablehlo.sdy import SdyMesh
-from dtir.importers.stablehlo.translate import Translator
+from dtir.importers.stablehlo.translate import Translator, topology_of
 from dtir.importers.stablehlo.values import integer
 
 MOST_RANKS = 2**40
@@ -31,6 +33,11 @@ def assemble(translator: Translator, function: Function, problems: Problems) -> 
     computations = tuple(translator.computations.values())
     module_name = (function.module.get("sym_name") or "module").strip('"')
     meshes = _meshes(translator, function)
+    topology = topology_of(function, translator.shared.part.aliases)
+    if topology is not None and any(mesh.mesh.count != topology.mesh.mesh.count for mesh in meshes.values()):
+        topology = None  # its shardings are of other meshes than those of the topology
+    if topology is not None and not meshes:
+        meshes = {"mesh": topology.mesh}
     attributes: dict[str, AttributeValue] = {}
     if meshes:
         attributes["frontend_attributes"] = Frontend((("xla.sdy.meshes", _text(meshes)),))
@@ -44,7 +51,9 @@ def assemble(translator: Translator, function: Function, problems: Problems) -> 
             and count >= (needed if name == "num_partitions" else 1)
         ):
             attributes[name] = count
-    if "num_partitions" not in attributes and (cluster := translator.cluster()) is not None:
+    if topology is not None:
+        attributes["num_partitions"], attributes["replica_count"] = topology.mesh.mesh.count, len(topology.names)
+    elif "num_partitions" not in attributes and (cluster := translator.cluster()) is not None:
         attributes["num_partitions"] = prod(cluster)
     module = HloModule(module_name, attributes, computations, entry, SourceTables(), function.operation.offset)
     control = analyse(module)
@@ -55,6 +64,8 @@ def assemble(translator: Translator, function: Function, problems: Problems) -> 
     by_name = module.by_name()
     reachable = tuple(by_name[name] for name in control.order)
     count = count_devices(module, reachable)
+    if topology is not None:
+        count = replace(count, devices=replace(count.devices, outer=AXIS))
     before = problems.errors
     if count.devices.ranks > MOST_RANKS:
         message = f"{count.devices.ranks} ranks are more than the {MOST_RANKS} that a program can have"

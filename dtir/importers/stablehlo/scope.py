@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from dtir.importers.hlo.axes import RankSpace
 from dtir.importers.hlo.collectives import CollectiveMaker
@@ -27,10 +28,11 @@ from dtir.importers.hlo.facts import Facts
 from dtir.importers.hlo.layouts import Layouts
 from dtir.importers.hlo.lexing import HloSyntaxError
 from dtir.importers.hlo.scope import ScopeLowering
-from dtir.importers.hlo.shapes import ArrayShape
+from dtir.importers.hlo.shapes import ArrayShape, Shape
 from dtir.importers.hlo.shardings import Maximal, Named, Sharding, Tiled, TupleSharding, Uniform
 from dtir.importers.hlo.syntax import Computation, Instruction
 from dtir.importers.stablehlo.facts import sharding_facts
+from dtir.importers.stablehlo.mpmd import AXIS, ON, confined, mesh_of, ranks_of
 from dtir.importers.stablehlo.stages import Stage, StageMaker
 from dtir.ir.expr import BindingAxis, Symbol
 from dtir.ir.ids import ValueId
@@ -114,6 +116,29 @@ class MlirScope(ScopeLowering):
         super().__init__(lowering, computation)
         self._found: dict[ValueId, DistributedValue] = {}
 
+    def _values_of(
+        self, instruction: Instruction, shape: Shape, role: ValueRole, name: str | None = None
+    ) -> tuple[ValueId, ...]:
+        found = super()._values_of(instruction, shape, role, name)
+        if ON in instruction.attributes:
+            first = len(self.values) - len(found)
+            for leaf in range(len(found)):
+                self.values[first + leaf] = confined(self.values[first + leaf], instruction, leaf, self.lowering.space)
+        return found
+
+    def _task(self, instruction: Instruction, body: TaskBodyVariant, *rest: Any, **more: Any) -> tuple[ValueId, ...]:
+        """As for HLO; in an MPMD program a task is on the meshes that its values are on."""
+        outputs = super()._task(instruction, body, *rest, **more)
+        if AXIS in self.lowering.space.axis_names and not isinstance(body, Collective):
+            task = self.tasks[-1]
+            meshes = {mesh_of(self._value(value)) for value in (*task.inputs, *task.outputs)}
+            if not meshes and (on := instruction.ints(ON)):
+                meshes = set(on)
+            if meshes and None not in meshes:
+                numbers = {mesh for mesh in meshes if mesh is not None}
+                self.tasks[-1] = replace(task, ranks=ranks_of(self.lowering.space, numbers))
+        return outputs
+
     def _lower(self, instruction: Instruction) -> tuple[ValueId, ...]:
         opcode = instruction.opcode
         match opcode:
@@ -124,6 +149,8 @@ class MlirScope(ScopeLowering):
                     self.lowering.region_id(instruction.names("body")[0]), None, instruction.integer("iterations")
                 )
                 return self._enter(instruction, body, frozenset({"body", "iterations"}))
+            case "mpmd.transfer":
+                return self._task(instruction, Reshard(), self._operand_leaves(instruction), instruction.shape)
             case "call":
                 called = Call(self.lowering.region_id(instruction.names("to_apply")[0]))
                 return self._enter(instruction, called, frozenset({"to_apply"}))

@@ -10,7 +10,7 @@ boundary that joins them again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -24,6 +24,8 @@ from dtir.importers.hlo.syntax import Computation, Instruction
 from dtir.importers.stablehlo.builder import Builder, Skip, metadata
 from dtir.importers.stablehlo.capture import captured
 from dtir.importers.stablehlo.functions import Function
+from dtir.importers.stablehlo.lists import split
+from dtir.importers.stablehlo.mpmd import ON, MeshTensor, Topology
 from dtir.importers.stablehlo.sdy import SdyMesh
 from dtir.importers.stablehlo.shardings import SHARDING_KEYS, ShardingReader, joined
 from dtir.importers.stablehlo.syntax import Operation, Region
@@ -58,6 +60,8 @@ class Translator:
         self.callees: dict[str, tuple[str, ...]] = {}
         self.declared = declared
         self._cluster = cluster
+        self.topology: Topology | None = None
+        """Of the function that is being translated."""
         self.shardings = ShardingReader(meshes, shared.part.aliases, problems)
         self._unknown: set[str] = set()
         self._places: dict[str, Raw | None] = {}
@@ -71,6 +75,7 @@ class Translator:
             current = waiting.pop()
             if current not in self.computations and current in self.functions:
                 self.shardings.function = current
+                self.topology = topology_of(self.functions[current], self.shared.part.aliases)
                 self.computations[current] = self._function(self.functions[current])
                 waiting += self.functions[current].calls
 
@@ -80,6 +85,9 @@ class Translator:
         for argument in function.arguments:
             attributes: dict[str, AttributeValue] = {}
             sharding = self.shardings.of(argument.attributes, 1, builder.manual, operation.offset)
+            self.place([argument.type], attributes)
+            if sharding is None:
+                sharding = self.sharding_in(argument.type, builder, operation.offset)
             if sharding is not None:
                 attributes["sharding"] = sharding
             place = metadata(argument.place)
@@ -148,6 +156,7 @@ class Translator:
         sunk: Sequence[str] = (),
         manual: tuple[str, ...] | None = None,
         shardings: Sequence[Sharding | None] = (),
+        mesh: int | None = None,
         carried: bool = False,
         counted: bool = False,
     ) -> tuple[str, Computation]:
@@ -163,17 +172,26 @@ class Translator:
             sunk: constants of `builder` that it uses: it gets constants of its own.
             manual: axes of manual computations around its operations; those of `builder` when not given.
             shardings: shardings of the parameters.
+            mesh: number of the mesh of the topology that it runs on; that of `builder` when not given.
             carried: whether it yields the values from outside again, after its own results (the body of a loop).
             counted: whether it yields its last parameter plus one as its last result (the number of an iteration).
         """
         label = self.fresh(name)
-        inner = Builder(self, label, region.offset, builder.manual if manual is None else manual)
+        inner = Builder(
+            self,
+            label,
+            region.offset,
+            builder.manual if manual is None else manual,
+            builder.mesh if mesh is None else mesh,
+        )
         self.reserve(label, region.offset)
         for number, argument in enumerate(parameters):
             attributes: dict[str, AttributeValue] = {}
             place = metadata(argument.place)
             if place is not None:
                 attributes["metadata"] = place
+            if inner.mesh is None:
+                self.place([argument.type], attributes)
             if number < len(shardings) and (sharding := shardings[number]) is not None:
                 attributes["sharding"] = sharding
             shape = self.shared.types.one(argument.type) if shapes is None else shapes[number]
@@ -268,6 +286,13 @@ class Translator:
             raise HloSyntaxError(f"'{shorten(view.type_text)}' are no types", 0, "mlir.type")
         found: dict[str, AttributeValue] = {} if attributes is None else attributes
         stated = view.attributes
+        if self.topology is not None and builder.mesh is None:
+            types = split(view.signature[1])
+            self.place(types if len(types) == len(results) else types[-1:] * len(results), found)
+            if len(types) == 1 and "sharding" not in found:
+                inside = self.sharding_in(types[0], builder, operation.at)
+                if inside is not None:
+                    found["sharding"] = inside
         if stated:
             sharding = self.shardings.of(stated, len(results), builder.manual, operation.at)
             if sharding is not None:
@@ -283,6 +308,21 @@ class Translator:
         name = builder.emit(self.label(view), opcode, shape, inputs, found, operation.at, literal)
         self.bind(builder, view, name)
         return name
+
+    def place(self, types: Sequence[str], attributes: dict[str, AttributeValue]) -> None:
+        """Say on which meshes of the topology values of these types are."""
+        if self.topology is None:
+            return
+        found = [MeshTensor.of(text, self.shared.part.aliases) for text in types]
+        if any(found):
+            attributes[ON] = tuple(self.topology.number(one.mesh if one is not None else None) for one in found)
+
+    def sharding_in(self, text: str, builder: Builder, offset: int) -> Sharding | None:
+        """The sharding that the type of a mesh tensor states."""
+        found = MeshTensor.of(text, self.shared.part.aliases) if "mesh_tensor" in text or text.startswith("!") else None
+        if found is None or found.sharding is None:
+            return None
+        return self.shardings.of({"sdy.sharding": found.sharding}, 1, builder.manual, offset)
 
     def metadata(self, location: str) -> Raw | None:
         """The metadata of a location; equal texts give the same object."""
@@ -360,6 +400,12 @@ class Translator:
     def bundle(shapes: Sequence[Shape]) -> TupleShape:
         """The shape of several results."""
         return TupleShape(tuple(shapes))
+
+
+def topology_of(function: Function, aliases: Mapping[str, str]) -> Topology | None:
+    """The topology of a function; None where it has none, or one whose meshes differ."""
+    text = function.attributes.get("topology")
+    return Topology.parse(aliases.get(text, text)) if text is not None else None
 
 
 def _is_argument(ssa: str, parameters: Sequence[Argument]) -> bool:
