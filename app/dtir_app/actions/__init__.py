@@ -59,6 +59,7 @@ HANDLERS: dict[str, Action] = {
     "sort": listing.sort,
     "page": listing.page,
     "export": listing.export,
+    "export-selection": listing.export_selection,
     "outline-toggle": listing.outline_toggle,
     "outline-more": listing.outline_more,
     "mesh-group": arranging.mesh_group,

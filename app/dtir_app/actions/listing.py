@@ -7,7 +7,8 @@ from dataclasses import replace
 from dtir_app.actions.context import Context, Message, whole
 from dtir_app.actions.selecting import finding
 from dtir_app.filters import Filters
-from dtir_app.frames.export import table_csv, table_json
+from dtir_app.frames.export import selection_csv, selection_json, table_csv, table_json
+from dtir_app.frames.inspector import inspect
 from dtir_app.frames.outline import FIRST, widened
 from dtir_app.frames.table_columns import TABLES
 from dtir_app.frames.tables import page_of, row_of, sorted_rows
@@ -116,6 +117,19 @@ def export(context: Context, message: Message) -> None:
     make, mime = (table_json, "application/json") if wanted == "json" else (table_csv, "text/csv")
     text = make(store, state.table, state.filters, state.sort, state.descending)
     name = f"{file_name(store.name)}.{state.table}.{'json' if wanted == 'json' else 'csv'}"
+    context.tell("download", name=name, mime=mime, text=text)
+
+
+def export_selection(context: Context, message: Message) -> None:
+    """What is said about the selection as a file."""
+    state, store = context.state, context.store
+    if not state.selection:
+        return
+    content = inspect(store, state.selection)
+    wanted = "json" if message.get("format") == "json" else "csv"
+    text = selection_json(store, content) if wanted == "json" else selection_csv(content)
+    mime = "application/json" if wanted == "json" else "text/csv"
+    name = f"{file_name(store.name)}.{file_name(str(content['title']))}.{wanted}"
     context.tell("download", name=name, mime=mime, text=text)
 
 

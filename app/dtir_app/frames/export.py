@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections.abc import Mapping
+from typing import Any
 
 from dtir_app.filters import Filters
 from dtir_app.frames.table_columns import TABLES, Column
@@ -31,6 +33,23 @@ def table_csv(store: Store, table: str, filters: Filters, sort: str, descending:
     writer.writerow([*(column.key for column in columns), "id"])
     for row in sorted_rows(store, table, filters, sort, descending).tolist():
         writer.writerow([*(_neutral(_raw(column, store, row)) for column in columns), row_key(store, table, row)])
+    return out.getvalue()
+
+
+def selection_json(store: Store, content: Mapping[str, Any]) -> str:
+    """What the inspector says of the selection, as a JSON object: the sections with their rows, and where they come from."""
+    return json.dumps({"program": store.name, "digest": store.digest, **content}, ensure_ascii=False, indent=1)
+
+
+def selection_csv(content: Mapping[str, Any]) -> str:
+    """The same as CSV: a line for each row of the inspector."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["section", "label", "text", "note"])
+    for section in content.get("sections", []):
+        for row in section["rows"]:
+            text = row["text"] or " ".join(link["text"] for link in row["links"])
+            writer.writerow([_neutral(cell) for cell in (section["title"], row["label"], text, row["note"])])
     return out.getvalue()
 
 
