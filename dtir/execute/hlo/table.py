@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dtir.execute.dtypes import is_token
-from dtir.execute.hlo import algebra, contraction, elementwise, indexing, random, reduction, shaping, sorting
+from dtir.execute.hlo import algebra, contraction, elementwise, indexing, ragged, random, reduction, shaping, sorting
 from dtir.execute.hlo.call import Context, Evaluator, HloCall, HloError, Operands, Results
 
 OPCODES: dict[str, Evaluator] = {
@@ -13,6 +13,7 @@ OPCODES: dict[str, Evaluator] = {
     **contraction.OPCODES,
     **elementwise.OPCODES,
     **indexing.OPCODES,
+    **ragged.OPCODES,
     **random.OPCODES,
     **reduction.OPCODES,
     **shaping.OPCODES,
