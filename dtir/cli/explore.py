@@ -110,7 +110,7 @@ def _app() -> Any:
     try:
         import dtir_app.serve as app
     except ModuleNotFoundError as error:
-        if (error.name or "").split(".")[0] in ("dtir", ""):
+        if not error.name or error.name.startswith(("dtir.", "dtir_app.")):
             raise
         raise failure(
             "cli.missing_extra",

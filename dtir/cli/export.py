@@ -57,7 +57,7 @@ def from_app(module: str, name: str) -> Callable[[], Make]:
         try:
             return _attribute(f"dtir_app.{module}", name)
         except ModuleNotFoundError as error:
-            if (error.name or "").split(".")[0] in ("dtir", ""):
+            if not error.name or error.name.startswith(("dtir.", "dtir_app.")):
                 raise
             raise failure(
                 "cli.missing_extra",
