@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import gzip
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dtir.cli.command import Console, Failure, failure
@@ -138,6 +138,28 @@ def _members(record: RunRecord, entry: StepEntry, rank: int | None, shown: int) 
     return [member for member in ranks if member < shown]
 
 
+class _Groups:
+    """The groups of the steps of a record; steps share them, and they may be long."""
+
+    def __init__(self, record: RunRecord) -> None:
+        self._sets = record.group_sets
+        self._numbers: dict[int, dict[int, int]] = {}
+        self._nothing: dict[int, int] = {}
+
+    def of(self, entry: StepEntry) -> tuple[Sequence[tuple[int, ...]], Mapping[int, int]]:
+        """The groups of a step, and the number of each rank's; a rank of several pairs is shown with the first."""
+        if entry.groups < 0:
+            return (), self._nothing
+        groups = self._sets[entry.groups]
+        if entry.groups not in self._numbers:
+            numbers: dict[int, int] = {}
+            for number, group in enumerate(groups):
+                for rank in group:
+                    numbers.setdefault(rank, number)
+            self._numbers[entry.groups] = numbers
+        return groups, self._numbers[entry.groups]
+
+
 def _compute(record: RunRecord, shown: int) -> Iterator[Slice]:
     from dtir.cost.trace import Slice
 
@@ -161,29 +183,32 @@ def _communication(record: RunRecord, shown: int) -> Iterator[Slice]:
         turn = turns.get((index, rank), 0)
         turns[index, rank] = turn + 1
         meetings.setdefault((index, turn), []).append((rank, place))
+    known = _Groups(record)
     for (index, turn), found in meetings.items():
         entry = record.step(index)
         places: dict[int, int] = {}
         for rank, place in found:
             places.update(dict.fromkeys(_members(record, entry, rank, shown), place))
-        yield from _meeting(record, entry, turn, places, dict(found))
+        yield from _meeting(record, entry, turn, places, dict(found), known)
 
 
 def _meeting(
-    record: RunRecord, entry: StepEntry, turn: int, places: dict[int, int], everybody: dict[int | None, int]
+    record: RunRecord,
+    entry: StepEntry,
+    turn: int,
+    places: dict[int, int],
+    everybody: dict[int | None, int],
+    known: _Groups,
 ) -> Iterator[Slice]:
     from dtir.cost.trace import LISTED, Slice
 
     rows = record.records
-    groups = record.group_sets[entry.groups] if 0 <= entry.groups < len(record.group_sets) else ()
-    number_of: dict[int, int] = {}
-    for number, group in enumerate(groups):
-        for rank in group:
-            number_of.setdefault(rank, number)
-    last_start = {
-        number: max((rows.start_ns[everybody[rank]] for rank in group if rank in everybody), default=0)
-        for number, group in enumerate(groups)
-    }
+    groups, number_of = known.of(entry)
+    last_start: dict[int, int] = {}
+    for rank, place in everybody.items():
+        number = number_of.get(rank) if rank is not None else None
+        if number is not None:
+            last_start[number] = max(last_start.get(number, 0), rows.start_ns[place])
     for rank, place in places.items():
         start, end = rows.start_ns[place], rows.end_ns[place]
         number = number_of.get(rank)
@@ -217,12 +242,12 @@ def _planned_slices(record: RunRecord, shown: int) -> Iterator[Slice]:
 
     spans = record.planned
     assert spans is not None
+    known = _Groups(record)
     classes: Sequence[Sequence[int]] = [[rank for rank in ranks if rank < shown] for ranks in spans.ranks]
     for place, index in enumerate(spans.step):
         entry = record.step(index)
         communicates = entry.kind in ("exchange", "move")
-        groups = record.group_sets[entry.groups] if communicates and entry.groups >= 0 else ()
-        number_of = {rank: number for number, group in enumerate(groups) for rank in group}
+        groups, number_of = known.of(entry)
         args = {"task": entry.task, "operation": entry.operation, "kind": entry.kind, "model": entry.model}
         if entry.message_bytes:
             args["bytes"] = str(entry.message_bytes)
