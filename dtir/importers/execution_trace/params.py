@@ -15,9 +15,10 @@ from dtir.importers.rank_set.events import Call, CallKind, Tensor, Transfer
 from dtir.importers.rank_set.plain import count_of, sequence, text_of, whole_number
 from dtir.importers.rank_set.words import call_kind, dtype_name, transfer_side
 from dtir.importers.torch_calls import joined
+from dtir.ir.ranks import RankRange, Ranks
 
 NAME = "record_param_comms"
-WAITS = frozenset({"wait", "work_wait"})
+LISTED_RANKS = 64
 
 _ROOTED = (CallKind.BROADCAST, CallKind.REDUCE, CallKind.GATHER, CallKind.SCATTER)
 
@@ -30,7 +31,7 @@ class Params:
     """
 
     def __init__(self) -> None:
-        self.groups: dict[str, tuple[int, ...]] = {}
+        self.groups: dict[str, Ranks] = {}
         self._handles: dict[int, str] = {}
 
     def call(self, node: Node) -> Call | Transfer | None:
@@ -91,11 +92,13 @@ def collective_name(node: Node) -> str:
     return _named(node)[1] or node.name
 
 
-def strided(start: int | None, stride: int | None, size: int | None) -> tuple[int, ...] | None:
+def strided(start: int | None, stride: int | None, size: int | None) -> Ranks | None:
     """The ranks of a group that lie evenly; None when the three numbers say none."""
     if start is None or stride is None or size is None or start < 0 or stride < 1 or not 0 < size <= 1 << 20:
         return None
-    return tuple(range(start, start + stride * size, stride))
+    run = RankRange(start, start + stride * size, stride)
+    # A long run costs nothing as a run, and as a list as much as a number in a file says.
+    return tuple(run) if size <= LISTED_RANKS else run
 
 
 def _named(node: Node) -> tuple[int, str]:

@@ -16,6 +16,7 @@ from dtir.importers.rank_set.plain import mapping, parse_listed, ranks_of, seque
 from dtir.importers.rank_set.sources import settle_rank
 from dtir.importers.rank_set.words import call_kind, reduction_kind
 from dtir.importers.torch_calls import Gaps, annotation_call, operator_call
+from dtir.ir.ranks import Ranks
 from dtir.schema.diagnostics import Diagnostic, DiagnosticBag, DiagnosticSet
 from dtir.schema.result import Err, Ok, Result
 
@@ -76,7 +77,7 @@ def _is_operation(node: Node) -> bool:
     )
 
 
-def _calls(nodes: Sequence[Node]) -> tuple[dict[int, Call | Transfer], dict[str, tuple[int, ...]]]:
+def _calls(nodes: Sequence[Node]) -> tuple[dict[int, Call | Transfer], dict[str, Ranks]]:
     """The communications by node, from the level that says most, and the groups that they name."""
     params = Params()
     named = {node.id: call for node in nodes if node.name == NAME and (call := params.call(node)) is not None}
@@ -116,9 +117,9 @@ def _with_reduction(call: Call | Transfer, wrapper: Node | None) -> Call | Trans
     return replace(call, reduction=found) if found is not None else call
 
 
-def _process_groups(nodes: Sequence[Node]) -> tuple[dict[str, tuple[int, ...]], int | None]:
+def _process_groups(nodes: Sequence[Node]) -> tuple[dict[str, Ranks], int | None]:
     """Groups of the node that newer observers write at the beginning, as JSON text."""
-    found: dict[str, tuple[int, ...]] = {}
+    found: dict[str, Ranks] = {}
     for node in nodes:
         if _INIT not in node.name or not node.inputs or not isinstance(node.inputs[0].value, str):
             continue

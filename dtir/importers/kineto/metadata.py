@@ -15,6 +15,7 @@ from dtir.importers.execution_trace.params import strided
 from dtir.importers.rank_set.events import Call, CallKind, Tensor, Transfer
 from dtir.importers.rank_set.plain import count_of, ranks_of, text_of
 from dtir.importers.rank_set.words import call_kind, dtype_name, transfer_side
+from dtir.ir.ranks import Ranks
 
 COLLECTIVE = "Collective name"
 
@@ -49,7 +50,7 @@ def group_name(arguments: Mapping[str, Any]) -> str | None:
     return "" if arguments.get("Process Group Description") == "default_pg" else str(value)
 
 
-def group_members(arguments: Mapping[str, Any]) -> tuple[int, ...] | None:
+def group_members(arguments: Mapping[str, Any]) -> Ranks | None:
     """The members that the metadata list, or that lie evenly from a first rank on."""
     members = ranks_of(arguments.get("Process Group Ranks"))
     if members:

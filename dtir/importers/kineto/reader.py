@@ -15,6 +15,7 @@ from dtir.importers.rank_set.plain import count_of, mapping, nanoseconds, parse_
 from dtir.importers.rank_set.sources import settle_rank
 from dtir.importers.rank_set.words import call_kind
 from dtir.importers.torch_calls import Gaps
+from dtir.ir.ranks import Ranks
 from dtir.schema.diagnostics import Diagnostic, DiagnosticBag, DiagnosticSet
 from dtir.schema.result import Err, Ok, Result
 
@@ -41,9 +42,10 @@ def read_kineto(source: Source) -> Result[RankTrace, Diagnostic]:
     groups, names = _groups(info)
     for item in slices:
         if item.name == PARAMS:
-            name, members = group_name(item.arguments), group_members(item.arguments)
+            name = group_name(item.arguments)
+            members = group_members(item.arguments) if name is not None and name not in groups else None
             if name is not None and members:
-                groups.setdefault(name, members)
+                groups[name] = members
     world = count_of(info.get("world_size")) or None
     count = count_of(info.get("pg_count"))
     return Ok(
@@ -64,9 +66,9 @@ def read_kineto(source: Source) -> Result[RankTrace, Diagnostic]:
     )
 
 
-def _groups(info: Mapping[str, Any]) -> tuple[dict[str, tuple[int, ...]], dict[str, str]]:
+def _groups(info: Mapping[str, Any]) -> tuple[dict[str, Ranks], dict[str, str]]:
     """Members by the name of a group here, and that name by the file's."""
-    found: dict[str, tuple[int, ...]] = {}
+    found: dict[str, Ranks] = {}
     names: dict[str, str] = {"0": ""}
     for value in sequence(info.get("pg_config")):
         entry = mapping(value)

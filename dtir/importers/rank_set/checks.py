@@ -115,12 +115,12 @@ def _sizes_disagree(matched: Matched, meeting: Meeting) -> str:
 
 def _splits_disagree(matched: Matched, meeting: Meeting) -> str:
     """Counts that one member sends and the other does not expect; lists of even exchanges are empty."""
+    whats = {rank: matched.traces[rank].events[position].what for rank, position in meeting.parts.items()}
+    size = len(meeting.members)
+    if not any(isinstance(what, Call) and size == len(what.send_splits) for what in whats.values()):
+        return ""
     place = {rank: position for position, rank in enumerate(meeting.members)}
-    calls: dict[int, Call] = {}
-    for rank, position in meeting.parts.items():
-        what = matched.traces[rank].events[position].what
-        if isinstance(what, Call) and rank in place:
-            calls[rank] = what
+    calls = {rank: what for rank, what in whats.items() if isinstance(what, Call) and rank in place}
     for sender, sent in calls.items():
         if len(sent.send_splits) != len(place):
             continue

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, TypeAlias
 
+from dtir.ir.ranks import Ranks
 from dtir.ir.reductions import ReductionKind
 from dtir.schema.diagnostics import EMPTY_DIAGNOSTICS, DiagnosticSet
 
@@ -189,7 +190,7 @@ class RankTrace:
     events: tuple[Event, ...] = field(repr=False)
     order: Order = Order.ISSUED
     world: int | None = None
-    groups: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]], repr=False)
+    groups: Mapping[str, Ranks] = field(default_factory=dict[str, Ranks], repr=False)
     group_sizes: Mapping[str, int] = field(default_factory=dict[str, int], repr=False)
     default_group: str | None = None
     facts: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from dtir.importers.rank_set.events import MOST_RANKS, Call, RankTrace, Transfer
-from dtir.ir.ranks import Ranks, all_ranks
+from dtir.importers.rank_set.events import Call, RankTrace, Transfer
+from dtir.ir.ranks import Ranks, all_ranks, highest_rank, rank_set
 from dtir.schema.diagnostics import Diagnostic, DiagnosticBag, Severity
 
 
@@ -26,18 +26,16 @@ class Groups:
         world_known: whether a file states that number, or there is nothing that speaks of more.
     """
 
-    def __init__(
-        self, traces: Mapping[int, RankTrace], table: Mapping[str, tuple[int, ...]], bag: DiagnosticBag
-    ) -> None:
+    def __init__(self, traces: Mapping[int, RankTrace], table: Mapping[str, Ranks], bag: DiagnosticBag) -> None:
         self._ranks = sorted(traces)
-        self._stated: dict[str, tuple[int, ...]] = dict(table)
+        self._stated: dict[str, Ranks] = dict(table)
         self._sizes: dict[str, int] = {}
         # Groups of one kind may have one name on all ranks (the tensor parallel group of each): told apart by members.
         self._alias: dict[tuple[int | None, str], str] = {}
         for trace in traces.values():
             self._take(trace, bag)
         stated = [trace.world for trace in traces.values() if trace.world]
-        seen = max([*self._ranks, *(max(members) for members in self._stated.values() if members)], default=0)
+        seen = max([*self._ranks, *(highest_rank(members) for members in self._stated.values() if members)], default=0)
         peers = [
             peer
             for trace in traces.values()
@@ -46,6 +44,7 @@ class Groups:
             and (peer := self.rank_of(trace, event.what.group, event.what.peer)) is not None
         ]
         self.world = max([*stated, seen + 1, *(peer + 1 for peer in peers)])
+        self._everyone = all_ranks(self.world)
         self.world_known = bool(stated or table or len(traces) > 1)
 
     def _take(self, trace: RankTrace, bag: DiagnosticBag) -> None:
@@ -53,11 +52,13 @@ class Groups:
             if not members:
                 continue
             known = self._stated.setdefault(name, members)
+            if known is members or known == members:
+                continue
             if set(known).isdisjoint(members):
                 own = f"{name} of {', '.join(map(str, members[:8]))}{', ...' if len(members) > 8 else ''}"
                 self._stated[own] = members
                 self._alias[trace.rank, name] = own
-            elif known != members:
+            else:
                 bag.add(
                     Diagnostic(
                         "trace.group_conflict",
@@ -96,7 +97,8 @@ class Groups:
         """
         stated = self._stated.get(name) if name is not None else None
         if stated:
-            missing = [rank for rank in callers if rank not in set(stated)]
+            known = rank_set(stated)
+            missing = [rank for rank in callers if rank not in known]
             if missing:
                 bag.add(
                     Diagnostic(
@@ -108,9 +110,9 @@ class Groups:
                         tuple(f"rank {rank}" for rank in missing[:32]),
                     )
                 )
-            return (*stated, *missing)
+            return (*stated, *missing) if missing else stated
         size = self._sizes.get(name or "", hint) or hint
-        everybody = all_ranks(self.world)
+        everybody = self._everyone
         if (size == self.world and name is not None) or (name == "" and self.world_known):
             return everybody
         complete = len(self._ranks) == self.world and self.world_known
@@ -149,11 +151,6 @@ class Groups:
                 tuple(f"rank {rank}" for rank in callers[:32]),
             )
         )
-
-
-def bounded(ranks: Sequence[int]) -> bool:
-    """Whether rank numbers are plausible: not negative, and below what is believed."""
-    return all(0 <= rank < MOST_RANKS for rank in ranks)
 
 
 def _shown(ranks: Sequence[int]) -> str:

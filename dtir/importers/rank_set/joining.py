@@ -15,13 +15,14 @@ from dtir.importers.rank_set.matching import match
 from dtir.importers.rank_set.ordering import order
 from dtir.importers.rank_set.pattern import note_pattern
 from dtir.importers.rank_set.program import build
+from dtir.ir.ranks import Ranks, highest_rank
 from dtir.schema.diagnostics import Diagnostic, DiagnosticBag, DiagnosticSet, Severity
 
 
 def join(
     traces: Sequence[RankTrace],
     *,
-    table: Mapping[str, tuple[int, ...]] | None = None,
+    table: Mapping[str, Ranks] | None = None,
     table_name: str = "",
     before: Sequence[Diagnostic] = (),
 ) -> Imported:
@@ -142,12 +143,12 @@ def _bounded(trace: RankTrace, bag: DiagnosticBag) -> RankTrace:
     return replace(trace, rank=rank, world=world, groups=groups, events=tuple(events))
 
 
-def _bounded_groups(groups: Mapping[str, tuple[int, ...]], bag: DiagnosticBag) -> Mapping[str, tuple[int, ...]]:
-    wrong = {name: members for name, members in groups.items() if any(rank >= MOST_RANKS for rank in members)}
+def _bounded_groups(groups: Mapping[str, Ranks], bag: DiagnosticBag) -> Mapping[str, Ranks]:
+    wrong = {name: members for name, members in groups.items() if members and highest_rank(members) >= MOST_RANKS}
     if not wrong:
         return groups
     name, members = next(iter(wrong.items()))
-    _out_of_range(bag, f"{len(wrong)} process groups, {name!r} first,", max(members))
+    _out_of_range(bag, f"{len(wrong)} process groups, {name!r} first,", highest_rank(members))
     return {name: members for name, members in groups.items() if name not in wrong}
 
 

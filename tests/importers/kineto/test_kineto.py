@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -218,3 +219,20 @@ def test_all_ranks_of_a_real_job_are_one_program(shared_data: Path) -> None:
     assert len(communications(found)) == 15 + 4
     assert verify(found.program).ok
     assert len({time.rank for time in found.times}) == 4
+
+
+def test_memory_does_not_grow_with_the_size_of_a_group() -> None:
+    size = 1_000_000
+    large = {"Process Group Ranks": "[0, 1, ...]", "Group size": size, "Global rank start": 0, "Global rank stride": 1}
+    events = [
+        described(
+            "allreduce", float(number), **{**large, "Process Group Name": f"g{number}", "Process Group Description": ""}
+        )
+        for number in range(300)
+    ]
+    tracemalloc.start()
+    found = trace(*events, info={"rank": 0, "world_size": size})
+    _, peak_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert all(len(task.ranks) == size for task in communications(found))
+    assert peak_bytes < 30_000_000
