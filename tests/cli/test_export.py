@@ -42,13 +42,22 @@ def test_standard_output_has_no_suffix(run: Run, snapshot: Path) -> None:
     assert "suffix" in done.err
 
 
-def test_a_format_of_an_app_that_is_not_installed_names_the_extra() -> None:
+def test_a_format_of_an_app_that_is_not_installed_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(module: str, name: str) -> None:
+        raise ModuleNotFoundError(f"No module named 'panel' ({module}.{name})", name="panel")
+
+    monkeypatch.setattr("dtir.cli.export._attribute", absent)
     with pytest.raises(Failure) as caught:
-        from_app("no_such_module_here", "make")()
+        from_app("exporting.writers", "make")()
     (found,) = caught.value.diagnostics
     assert found.code == "cli.missing_extra"
     assert found.hint is not None
     assert "dtir[app]" in found.hint
+
+
+def test_a_part_of_our_own_that_is_missing_is_no_missing_extra() -> None:
+    with pytest.raises(ModuleNotFoundError):
+        from_app("no_such_module_here", "make")()
 
 
 def test_the_planned_schedule_of_a_program(run: Run, snapshot: Path, tmp_path: Path) -> None:
