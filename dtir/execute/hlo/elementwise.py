@@ -208,6 +208,7 @@ OPCODES: dict[str, Evaluator] = {
     "convert": _convert,
     "bitcast-convert": _bitcast_convert,
     "copy": _identity,
+    "copy-start": _first,
     "count-leading-zeros": _sized(numbers.leading_zeros),
     "divide": _plain(numbers.divide),
     "domain": _identity,

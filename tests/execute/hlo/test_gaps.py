@@ -66,6 +66,18 @@ def test_denormals_are_kept() -> None:
     assert found[1] == 0
 
 
+COPY = """HloModule m
+ENTRY e { p = f32[4]{0:S(1)} parameter(0)
+ s = (f32[4]{0:S(2)}, f32[4]{0:S(1)}, u32[]) copy-start(p)
+ d = f32[4]{0:S(2)} copy-done(s)
+ ROOT r = f32[4] add(d, p) }"""
+
+
+def test_an_asynchronous_copy_is_a_copy() -> None:
+    (found,) = run_one(COPY, np.arange(4, dtype=np.float32))
+    assert np.array_equal(found, 2 * np.arange(4))
+
+
 WRONG = "HloModule m\nENTRY e { a = c64[3] parameter(0)\n ROOT r = c64[3] ceil(a) }"
 
 

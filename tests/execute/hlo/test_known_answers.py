@@ -71,7 +71,7 @@ def test_every_operation_has_a_known_answer() -> None:
     used = {opcode for case in CASES for opcode in re.findall(r"[\])}] ([a-z][a-z0-9-]*)\(", case["text"])}
     without = set(OPCODES) - used
     assert without == {
-        "add-dependency", "after-all", "bitcast", "domain", "erf-inv", "erfc", "get-dimension-size", "opt-barrier",
+        "add-dependency", "after-all", "bitcast", "copy-start", "domain", "erf-inv", "erfc", "get-dimension-size", "opt-barrier",
         "optimization-barrier", "partition-id", "ragged-dot", "replica-id", "rng", "set-dimension-size", "square",
         "stochastic-convert",
     }  # fmt: skip
