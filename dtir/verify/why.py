@@ -10,9 +10,8 @@ per-rank data, the collective and the operators around it do.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import Enum
 
 from dtir.analysis.exchanges import ExchangeReader
 from dtir.analysis.flow import Flow
@@ -31,10 +30,14 @@ from dtir.ir.collectives import (
     ReduceScatter,
     collective_kind,
 )
-from dtir.ir.ids import LineageKind, ValueId
-from dtir.ir.tasks import Collective, DistributedTask, LocalCompute, PointToPoint, Reshard
+from dtir.ir.ids import ValueId
+from dtir.ir.tasks import Collective, LocalCompute, PointToPoint, Reshard
 from dtir.verify.alternatives import Alternative, cheaper
+from dtir.verify.asked import EXPLICIT_NAMES, Asked, asked_for
 from dtir.verify.context import Context, task_name, value_name
+from dtir.verify.why_words import needs, on_dim, shift_words, spec_words, state_words
+
+__all__ = ["EXPLICIT_NAMES", "Asked", "End", "Moved", "Why", "why"]
 
 MOST_STEPS = 12
 """Operators that only rearrange or convert, looked through on the way to the task that matters."""
@@ -50,22 +53,6 @@ _REDUCTIONS = frozenset({"reduce", "sum", "mean", "max", "min", "reduce-window",
 _LOOKUPS = frozenset({"gather", "embedding", "take"})
 _SLICES = frozenset({"dynamic-slice", "slice", "shard"})
 _CHOICES = frozenset({"select", "select-n", "where"})
-
-EXPLICIT_NAMES = frozenset(
-    {
-        "psum", "psum2", "psum_invariant", "pmax", "pmin", "pmean", "pbroadcast", "all_gather", "all_gather_invariant",
-        "all_to_all", "ppermute", "pshuffle", "psum_scatter", "reduce_scatter", "pgather", "ragged_all_to_all",
-        "unreduced_psum", "collective_permute", "all_reduce", "broadcast_collective",
-    }
-)  # fmt: skip
-"""Names of collectives that a person writes (JAX's, as they stand at the end of an instruction's ``op_name``)."""
-
-
-class Asked(Enum):
-    """Who asked for a communication."""
-
-    EXPLICIT = "explicit"
-    IMPLICIT = "implicit"
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +149,7 @@ class _Reader:
         known = self.flow.values.get(identifier)
         if known is not None and known.known:
             state = known.state
-        return _state_words(state)
+        return state_words(state)
 
     def _passes(self, index: int) -> bool:
         task = self.flow.scope.tasks[index]
@@ -243,7 +230,7 @@ class _Reader:
             return ()  # blocks change places, and no axis its state
         loose = [axis for axis in axes if axis in before.varying or axis in after.varying]
         if spec is not None and loose:
-            words = _spec_words(spec)
+            words = spec_words(spec)
             return tuple(Moved(axis, *words) for axis in axes) if words is not None else ()
         found: list[Moved] = []
         for axis in self.context.around.space.axes:
@@ -271,7 +258,7 @@ class _Reader:
             case Collective(spec=spec):
                 return self._collective_sentence(spec, value, who, producers)
             case PointToPoint(spec=spec):
-                need = _needs(who, f"it on rank {spec.destination_rank}")
+                need = needs(who, f"it on rank {spec.destination_rank}")
                 return f"{value} lives on rank {spec.source_rank}, and {need}."
             case _:
                 changes = "; ".join(f"{item.axis}: {item.before} → {item.after}" for item in moved) or "other owners"
@@ -284,20 +271,20 @@ class _Reader:
         match spec:
             case AllReduce(reduction=reduction) | ReduceScatter(reduction=reduction):
                 block = "its own block of the " if isinstance(spec, ReduceScatter) else "the "
-                need = _needs(who, f"{block}{reduction.value}")
+                need = needs(who, f"{block}{reduction.value}")
                 return f"{self._share(axes, producers)}: every rank has a share of {value}, and {need}."
             case AllGather():
-                return f"{value} is split{_on(self._split_dim(spec))} over {axes}, and {_needs(who, 'it whole')}."
+                return f"{value} is split{on_dim(self._split_dim(spec))} over {axes}, and {needs(who, 'it whole')}."
             case AllToAll(split_dim=split, concat_dim=concat) if split == concat:
-                return f"every rank hands a block of {value}{_on(split)} to every other over {axes}, and {_needs(who, 'those of all')}."
+                return f"every rank hands a block of {value}{on_dim(split)} to every other over {axes}, and {needs(who, 'those of all')}."
             case AllToAll(split_dim=split, concat_dim=concat):
                 want = f"that dim whole and dim {split} split" if split is not None else "it split elsewhere"
-                return f"{value} is split{_on(concat)} over {axes}, and {_needs(who, want)}."
+                return f"{value} is split{on_dim(concat)} over {axes}, and {needs(who, want)}."
             case Broadcast():
-                need = _needs(who, f"it on all ranks along {axes}")
+                need = needs(who, f"it on all ranks along {axes}")
                 return f"the root alone has the copy of {value} that counts, and {need}."
             case CollectivePermute(pairs=pairs):
-                return f"every rank hands its block of {value} on ({_shift(pairs)}), and {_needs(who, 'that of its neighbour')}."
+                return f"every rank hands its block of {value} on ({shift_words(pairs)}), and {needs(who, 'that of its neighbour')}."
 
     def _split_dim(self, spec: AllGather) -> int | None:
         """The dim that the axes split, where the state says it; else the dim that the task names."""
@@ -386,93 +373,7 @@ class _Reader:
     # -- who asked -----------------------------------------------------------------------------------------------------------
 
     def _asked(self) -> tuple[Asked, str]:
-        attributes: Mapping[str, object] = self.task.attributes
-        name = attributes.get("op_name")
-        if self.task.operation.dialect == "hlo":
-            return self._asked_in_dump(name if isinstance(name, str) else "")
-        lineage = self.task.lineage
-        if lineage.kind in (LineageKind.GENERATED, LineageKind.DECOMPOSED, LineageKind.LOWERED) and lineage.sources:
-            return Asked.IMPLICIT, f"put in by {lineage.transform}"
-        if attributes.get("op.intro") is True:
-            return Asked.EXPLICIT, "stands in the program, and only in its distributed form"
-        return Asked.EXPLICIT, "stands in the program itself"
-
-    def _asked_in_dump(self, name: str) -> tuple[Asked, str]:
-        if not name:
-            return Asked.IMPLICIT, "it has no name in the source: the compiler put it in"
-        last = _last_part(name)
-        if last in EXPLICIT_NAMES:
-            return Asked.EXPLICIT, f"the source says {last}"
-        if last == "sharding_constraint":
-            return Asked.IMPLICIT, "a sharding constraint asks for the layout; the partitioner chose the collective"
-        for side, tasks in (("operand", self._neighbours(before=True)), ("reader", self._neighbours(before=False))):
-            for task in tasks:
-                if task.attributes.get("op_name") == name:
-                    return (
-                        Asked.IMPLICIT,
-                        f"it carries the source name of its {side} {task_name(task)} ({last}): the partitioner put it in",
-                    )
-        return Asked.IMPLICIT, f"its source name ({last}) is no collective: the partitioner put it in"
-
-    def _neighbours(self, *, before: bool) -> list[DistributedTask]:
         tasks = self.flow.scope.tasks
-        if before:
-            makers = [self.live.producer.get(item) for item in self.task.operand_values]
-            return [tasks[maker] for maker in makers if maker is not None]
-        return [tasks[user] for item in self.task.outputs for user in self.live.users.get(item, ())]
-
-
-def _needs(who: str, what: str) -> str:
-    if who == "nothing":
-        return f"nothing reads the result, which would be {what}"
-    return f"the caller gets {what} as an output" if who == "the output" else f"{who} needs {what}"
-
-
-def _on(dim: int | None) -> str:
-    return f" on dim {dim}" if dim is not None else ""
-
-
-def _last_part(name: str) -> str:
-    """The operation at the end of a source name: ``jit(f)/transpose(jvp())/psum[axes=('x',)]`` is psum."""
-    return name.rsplit("/", 1)[-1].split("[", 1)[0].strip()
-
-
-def _shift(pairs: Sequence[tuple[int, int]]) -> str:
-    steps = {destination - source for source, destination in pairs[:4096]}
-    forward = {step for step in steps if step > 0}
-    if len(forward) == 1 and len(steps) <= 2:
-        return f"{next(iter(forward)):+d} in rank order"
-    back = {step for step in steps if step < 0}
-    if len(back) == 1 and len(steps) <= 2:
-        return f"{next(iter(back)):+d} in rank order"
-    return f"{len(pairs)} pairs"
-
-
-def _spec_words(spec: CollectiveSpecVariant) -> tuple[str, str] | None:
-    """State of an axis before and after, from the collective alone."""
-    match spec:
-        case AllReduce(reduction=reduction):
-            return f"share of a {reduction.value}", "replicated"
-        case ReduceScatter(reduction=reduction, dim=dim):
-            return f"share of a {reduction.value}", f"split{_on(dim)}"
-        case AllGather(dim=dim):
-            return f"split{_on(dim)}", "replicated"
-        case AllToAll(split_dim=split, concat_dim=concat):
-            return f"split{_on(concat)}", f"split{_on(split)}"
-        case Broadcast():
-            return "at the root only", "replicated"
-        case CollectivePermute():
-            return None
-
-
-def _state_words(state: State) -> str:
-    parts: list[str] = []
-    if any(state.dims):
-        parts.append("[" + ", ".join("+".join(axes) or "·" for axes in state.dims) + "]")
-    if state.op is not None:
-        parts.append(f"pending {state.op.value} over {', '.join(state.partial)}")
-    if state.varying:
-        parts.append(f"per rank over {', '.join(state.varying)}")
-    if state.at:
-        parts.append("at " + ", ".join(f"{axis}={place}" for axis, place in state.at))
-    return " ".join(parts) or "replicated"
+        makers = [self.live.producer.get(item) for item in self.task.operand_values]
+        readers = [tasks[user] for item in self.task.outputs for user in self.live.users.get(item, ())]
+        return asked_for(self.task, [tasks[maker] for maker in makers if maker is not None], readers)

@@ -9,8 +9,8 @@ the other: ``value.replica_divergence`` and ``value.mismatch`` at gw, and "all-r
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -30,66 +30,10 @@ from dtir.verify.value.locally import TooLarge
 from dtir.verify.value.repair import Repair, apply_repair, find_repairs
 from dtir.verify.value.sizes import choose_case
 from dtir.verify.value.trial import Trial
+from dtir.verify.value.verdict import BadValue, ValueVerdict
 
 PRIMES = (1_048_573, 1_048_571)
 """The largest primes below 2**20: two ways to compute a polynomial of degree d agree by chance with probability d / p for each."""
-
-
-@dataclass(frozen=True, slots=True)
-class BadValue:
-    """A value found wrong whose operands are right.
-
-    Args:
-        value: its id.
-        name: its name.
-        task: name of the task that makes it; None for an input.
-        findings: what is wrong with it.
-        likeness: what the wrong value looks like, when it has a meaning at all.
-        repairs: changes of the task that make it right, shortest first.
-        differences: by how much, rank by rank; empty where arrays are missing or misshapen.
-    """
-
-    value: ValueId
-    name: str
-    task: str | None
-    findings: tuple[Finding, ...]
-    likeness: Likeness | None
-    repairs: tuple[Repair, ...]
-    differences: tuple[RankDifference, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class ValueVerdict:
-    """What the judge found.
-
-    Args:
-        diagnostics: every finding, in definition order.
-        bad: the first bad value of every chain, in definition order.
-        judged: names of the values whose meaning was compared.
-        unjudged: names of values that were not, with the reason; what depends on a bad value is not listed.
-        reduced: how the run was smaller than the program, in words; empty when it was not.
-    """
-
-    diagnostics: DiagnosticSet
-    bad: tuple[BadValue, ...] = ()
-    judged: tuple[str, ...] = ()
-    unjudged: Mapping[str, str] | None = None
-    reduced: str = ""
-
-    @property
-    def ok(self) -> bool:
-        """True when nothing is wrong (something may be unjudged)."""
-        return self.diagnostics.ok
-
-    @property
-    def first_bad_value(self) -> str | None:
-        """Name of the first bad value in definition order."""
-        return self.bad[0].name if self.bad else None
-
-    @property
-    def repairs(self) -> tuple[Repair, ...]:
-        """The repairs of the first bad value."""
-        return self.bad[0].repairs if self.bad else ()
 
 
 def judge_values(program: DistributedTaskIR, *, seed: int = 0, repairs: Sequence[Repair] = ()) -> ValueVerdict:
