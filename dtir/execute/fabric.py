@@ -85,21 +85,32 @@ class LocalFabric:
             return permute_in_place(self.xp, request, operands, ranks)
         if request.kind is CollectiveKind.COLLECTIVE_PERMUTE:
             return tuple(self._permute(request, operand, ranks) for operand in operands)
+        numbered = self._numbered(request, ranks)
+        groups = [group for _, group in numbered]
+        if request.ragged:
+            return (ragged_all_to_all(self.xp, operands, ranks, groups),)
+        if request.kind is CollectiveKind.ALL_TO_ALL and request.split is None:
+            return self._tuple_all_to_all(request, operands, ranks, groups)
+        return tuple(self._grouped(request, operand, ranks, numbered, combine) for operand in operands)
+
+    def _numbered(self, request: Exchange, ranks: Sequence[int]) -> list[tuple[int, Group]]:
+        """The groups with members among the ranks, and their numbers.
+
+        Raises:
+            ExchangeError: a member is not among them.
+        """
+        if len(request.groups) == 1 and request.groups[0] == ranks:
+            return [(0, request.groups[0])]
         present = set(ranks)
         numbered = [(number, group) for number, group in enumerate(request.groups) if present.intersection(group)]
-        groups = [group for _, group in numbered]
-        for group in groups:
+        for _, group in numbered:
             absent = [rank for rank in group if rank not in present]
             if absent:
                 raise ExchangeError(
                     f"ranks {_few(sorted(present.intersection(group)))} wait for ranks {_few(absent)}, which never arrive: "
                     "they took another branch or left the loop"
                 )
-        if request.ragged:
-            return (ragged_all_to_all(self.xp, operands, ranks, groups),)
-        if request.kind is CollectiveKind.ALL_TO_ALL and request.split is None:
-            return self._tuple_all_to_all(request, operands, ranks, groups)
-        return tuple(self._grouped(request, operand, ranks, numbered, combine) for operand in operands)
+        return numbered
 
     # -- collectives with groups ----------------------------------------------------------------------------------------
 
@@ -158,7 +169,8 @@ class LocalFabric:
 
     def _reduced(self, request: Exchange, parts: Held, combine: Combine | None) -> Array:
         members = rows(parts)
-        semantics.require_equal(members, request.kind.value)
+        if not isinstance(parts, Slab):  # the rows of a slab are equal
+            semantics.require_equal(members, request.kind.value)
         if request.reduction is ReductionKind.CUSTOM:
             if combine is None:
                 raise ReductionError("a custom reduction needs its computation")
