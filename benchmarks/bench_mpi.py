@@ -11,6 +11,8 @@ Inputs: float32 vectors of 1 KiB to 16 MiB a rank, one rank a process.
     python benchmarks/bench_mpi.py 4         # for 4
     pytest benchmarks/bench_mpi.py           # that it runs, on small sizes
 
+On a machine that does other work too, `BENCH_MPI_PIN=1` gives every process a processor of its own.
+
 "step" is what a run record holds (around the exchange alone); "whole" is everything that `Session.execute` does, from the
 first start on.
 """
