@@ -19,7 +19,7 @@ from typing import TypeVar
 from dtir.importers import DEFAULT_LIMITS, Limits, load_bytes, load_path, load_stream, open_set
 from dtir.importers.base import Imported, refused
 from dtir.importers.read import problem
-from dtir.importers.several import group, sniff
+from dtir.importers.several import RANK_FORMATS, Sniffed, group, sniff, sniff_bytes
 from dtir_app.columns import open_imported
 from dtir_app.folder import Folder, Listing
 from dtir_app.gallery import Example
@@ -103,6 +103,33 @@ def _together(paths: Sequence[Path]) -> list[tuple[Path, ...]]:
     return [tuple(by_name[name] for name in one.files) for one in group([(str(path), sniff(path)) for path in paths])]
 
 
+class DroppedTraces:
+    """The traces of ranks that were dropped onto one page, so that those that come later are opened with them.
+
+    Args:
+        most_bytes: of all together; beyond that the oldest are forgotten.
+    """
+
+    def __init__(self, most_bytes: int) -> None:
+        self._most_bytes = most_bytes
+        self._files: dict[str, tuple[bytes, Sniffed]] = {}
+
+    def take(self, name: str, data: bytes) -> None:
+        """Remember a file, in place of an earlier one of its name; one that is no trace of a rank is not."""
+        self._files.pop(name, None)
+        seen = sniff_bytes(data)
+        if seen.format in RANK_FORMATS and len(data) <= self._most_bytes:
+            self._files[name] = data, seen
+        while sum(len(held) for held, _ in self._files.values()) > self._most_bytes:
+            del self._files[next(iter(self._files))]
+
+    def beside(self, name: str) -> list[tuple[str, bytes]]:
+        """The files that belong to the same job as one that was taken."""
+        sets = group([(known, seen) for known, (_, seen) in self._files.items()])
+        own = next((one.files for one in sets if name in one.files and one.joined), ())
+        return [(known, self._files[known][0]) for known in own if known != name]
+
+
 class Library:
     """Programs by key and by digest."""
 
@@ -127,6 +154,7 @@ class Library:
         self._planners = ThreadPoolExecutor(1, thread_name_prefix="dtir-plan")
         self._lock = threading.Lock()
         self._kept, self._cache_bytes = kept, cache_bytes
+        self._upload_limits = upload_limits
         self._read_bytes = partial(read_bytes, limits=upload_limits)
         self.upload_bytes = upload_bytes
         self._folder, self._limits = Folder(folder) if folder is not None else None, limits
@@ -215,9 +243,21 @@ class Library:
         self._let_go()
         return future
 
-    def upload(self, name: str, data: bytes) -> Future[Opened]:
-        """Read what somebody dropped. It is known by its digest from then on; the same content is kept once."""
-        future = self._pool.submit(lambda: open_program(self._read_bytes(data, name=name)))
+    def upload(self, name: str, data: bytes, beside: Sequence[tuple[str, bytes]] = ()) -> Future[Opened]:
+        """Read what somebody dropped. It is known by its digest from then on; the same content is kept once.
+
+        Args:
+            name: of the file.
+            data: its content.
+            beside: traces of other ranks of the same job, dropped before: together they are one program.
+        """
+
+        def read() -> Imported:
+            if beside:
+                return open_set([*beside, (name, data)], limits=self._upload_limits)
+            return self._read_bytes(data, name=name)
+
+        future = self._pool.submit(lambda: open_program(read()))
         future.add_done_callback(self._keep_upload)
         return future
 

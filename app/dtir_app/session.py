@@ -19,7 +19,7 @@ from dtir_app.actions.keys import KEYS_HELP
 from dtir_app.addresses import Addresses
 from dtir_app.components import Message
 from dtir_app.frames.communication import sentence
-from dtir_app.library import Library, weight_bytes
+from dtir_app.library import DroppedTraces, Library, weight_bytes
 from dtir_app.locked import Pen
 from dtir_app.memory import trim_soon
 from dtir_app.panels import sides
@@ -61,6 +61,7 @@ class Session:
         dark: bool = False,
     ) -> None:
         self._library = library
+        self._traces = DroppedTraces(library.upload_bytes)
         self._document = document
         self._post = post
         self.state = State(dark=dark)
@@ -255,13 +256,15 @@ class Session:
             then()
 
     def _dropped(self, event: param.parameterized.Event) -> None:
-        """A file was dropped: read it off the event loop."""
+        """Files were dropped: read them off the event loop. They come one after the other, also when dropped together."""
         files: dict[str, Any] = event.new or {}
         if self._closed or not files:
             return
-        name, data = next(iter(files.items()))
-        content = data.encode("utf-8") if isinstance(data, str) else bytes(data)
         self._parts.upload.value = {}
+        for name, data in files.items():
+            self._read(name, data.encode("utf-8") if isinstance(data, str) else bytes(data))
+
+    def _read(self, name: str, content: bytes) -> None:
         if len(content) > self._library.upload_bytes:  # the browser checks this too, and is not to be trusted
             limit = bytes_text(self._library.upload_bytes)
             self.state.notice = Notice("error", f"{name} is larger than {limit}, the most that may be dropped.")
@@ -269,7 +272,8 @@ class Session:
         if looks_like_record(content):
             sides.dropped(self._painter.desk, name, content)
         else:
-            self._wait(self._library.upload(name, content), name, "")
+            self._traces.take(name, content)
+            self._wait(self._library.upload(name, content, self._traces.beside(name)), name, "")
 
     def close(self) -> None:
         """The browser is gone: let go of everything."""

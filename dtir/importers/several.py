@@ -28,7 +28,8 @@ from dtir.schema.result import Err, Ok, Result
 Item: TypeAlias = str | Path | tuple[str, bytes] | Source
 """A file: its path, its name and bytes (an upload), or what was read of it."""
 
-_SNIFFED_FORMATS = frozenset({*READERS, TABLE_FORMAT})
+RANK_FORMATS = frozenset({*READERS, TABLE_FORMAT})
+"""Formats of files that are opened together."""
 
 _JOB = re.compile(rb'"distributedInfo"\s*:\s*\{[^{}]*"world_size"\s*:\s*(\d{1,9})')
 
@@ -94,7 +95,7 @@ def files_in(folder: str | Path) -> list[str]:
         return []
     found = [(str(path), sniff(path).format) for path in names]
     traces = [name for name, format in found if format in READERS]
-    return [name for name, format in found if format in _SNIFFED_FORMATS] if traces else []
+    return [name for name, format in found if format in RANK_FORMATS] if traces else []
 
 
 def group(files: Sequence[tuple[str, Sniffed]]) -> list[Together]:
@@ -276,4 +277,4 @@ def _text(data: bytes) -> str | None:
 
 
 def _refuse(head: bytes) -> DiagnosticSet | None:
-    return refuse_head(head, _SNIFFED_FORMATS)
+    return refuse_head(head, RANK_FORMATS)
