@@ -333,6 +333,7 @@ def _copies_equal(held: Slab, tiles: Sequence[tuple[int, ...]]) -> bool:
 
 
 def tiled(held: Slab, shape: tuple[int, ...], tiles: Sequence[tuple[int, ...]]) -> Array:
+    """The undivided array of a shape, put together from the tiles that ranks hold; what is padded is left out."""
     whole = np.zeros(shape, held.array.dtype)
     for tile, row in zip(tiles, held.array, strict=True):
         box = tuple(
