@@ -1,4 +1,4 @@
-"""Which communication nobody asked for, for all tasks at once; the inspector says it with its reason (`dtir.verify.why`).
+"""Which communication nobody asked for, for all tasks at once; the inspector says it with its reason (`dtir.verify.asked`).
 
 In a compiler's dump an instruction carries the name of the operation that it comes from: where that is a collective, the program asked
 for it, else a partitioner put it in. In other formats a communication was put in where its lineage says that a transformation made it.
@@ -9,13 +9,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from dtir.ir.ids import LineageKind
-from dtir.verify.why import EXPLICIT_NAMES
+from dtir.verify.asked import Asked, asked_for
 from dtir_app.kinds import COMMUNICATION
 from dtir_app.store import Store
 
 Mask = npt.NDArray[np.bool_]
-_MADE = (LineageKind.GENERATED, LineageKind.DECOMPOSED, LineageKind.LOWERED)
 
 
 def implicit_mask(store: Store) -> tuple[Mask, Mask]:
@@ -32,10 +30,5 @@ def implicit_mask(store: Store) -> tuple[Mask, Mask]:
 
 
 def is_implicit(store: Store, task: int) -> bool:
-    """Whether a communication is implicit."""
-    record = store.task_records[task]
-    if record.operation.dialect == "hlo":
-        name = record.attributes.get("op_name")
-        last = name.rsplit("/", 1)[-1].split("[", 1)[0].strip() if isinstance(name, str) else ""
-        return last not in EXPLICIT_NAMES
-    return record.lineage.kind in _MADE and bool(record.lineage.sources)
+    """Whether a communication is implicit. Who stands beside it makes the reason clearer, and no difference."""
+    return asked_for(store.task_records[task], (), ())[0] is Asked.IMPLICIT

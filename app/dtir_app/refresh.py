@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 import numpy.typing as npt
+import param
 
 from dtir_app.cues.case import known_of
 from dtir_app.cues.warming import warming
@@ -21,6 +22,7 @@ from dtir_app.frames.inspector import inspect
 from dtir_app.frames.mesh import groups_text, mesh_frame
 from dtir_app.frames.outline import outline_rows
 from dtir_app.frames.overview import overview
+from dtir_app.frames.placing import Placed
 from dtir_app.frames.tables import row_of, table_page
 from dtir_app.frames.tensors import tensor_bar, tensor_maps
 from dtir_app.frames.windows import Window, is_large, whole
@@ -38,6 +40,8 @@ from dtir_app.state import State
 from dtir_app.store import Store
 from dtir_app.text import plural
 
+NEAR = (3.6, 5.0)
+"""Levels and lanes to each side of a task that is gone to in a large picture."""
 AT_ONCE = 4000
 """Task lists up to this are laid out in the event loop; longer ones by a worker."""
 
@@ -227,9 +231,11 @@ class Painter:
             return
         at = scene(store, place, folding)
         placed = placed_of(store, place, at)
-        window = (state.window or whole(placed)) if is_large(placed) else None
         key = (id(store), place, folding, state.filters)
         same = key == self.graph.key and self.graph.frame is not None
+        if is_large(placed):
+            self._look_ahead(store, at, placed, same)
+        window = (state.window or whole(placed)) if is_large(placed) else None
         if not same or (window is not None and self._needs(window)):
             mask = self.mask(store) if state.filters.active else None
             frame = graph_frame(store, at, mask=mask, placed=placed, window=window)
@@ -237,6 +243,20 @@ class Painter:
             view = self._parts.graph
             self._pen.write("graph", lambda: view.show(frame))
         self.draw_graph_selection()
+
+    def _look_ahead(self, store: Store, at: Scene, placed: Placed, same: bool) -> None:
+        """Send the surroundings of a selected task of a large picture together with the camera, not after it has got there."""
+        state, frame = self._state, self.graph.frame
+        task = task_of(store, state.selection)
+        position = placed.position(at.item_of(task)) if task >= 0 else -1
+        if position < 0 or state.camera not in ("reveal", "go", "centre"):
+            return
+        x, y = float(placed.x[position]), float(placed.y[position])
+        drawn = frame.window if same and frame is not None and not frame.dense else None
+        if drawn is None or not drawn.covers(x, y):
+            with param.parameterized.discard_events(state):
+                state.window = Window(x - NEAR[0], x + NEAR[0], y - NEAR[1], y + NEAR[1])
+            state.camera = "box"
 
     def waits_for(self, store: Store, place: Place, folding: Folding) -> bool:
         """Whether a scene is first to be made by a worker, since that takes long; drawing goes on when it is there."""

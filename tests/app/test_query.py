@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dtir.presets.pipeline import PipelineKind, pipeline_program
-from dtir.verify.why import Asked
+from dtir.verify.asked import Asked
 from tests.app.build import store_of, store_of_example
 from tests.helpers.layered import layered, nameless
 

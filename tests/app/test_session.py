@@ -20,6 +20,7 @@ from dtir_app.state import VIEWS
 
 from dtir.importers import load_path
 from tests.app.build import example
+from tests.helpers.layered import layered
 
 
 class Page:
@@ -573,3 +574,25 @@ def test_a_very_large_program_opens_with_a_notice(monkeypatch: pytest.MonkeyPatc
     assert page.state.notice.text.startswith("parallel_mlp_faults.dtir.yaml has 8 tasks and takes about ")
     monkeypatch.undo()
     assert Page("faults").state.notice.tone == ""
+
+
+def test_a_far_task_of_a_large_picture_comes_with_its_surroundings(tmp_path: Path) -> None:
+    path = tmp_path / "large.json"
+    path.write_text(layered(100, 4).to_json(), encoding="utf-8")
+    library = Library([path])
+    library.open("file:0").result()
+    session = Session(library, query="?v=graph")
+    session._heard("ready", {"dark": False})
+    session._heard("unfold-all", {})
+    assert session.painter.graph.frame.dense
+    session.select(of_task(3000))
+    frame = session.painter.graph.frame
+    assert not frame.dense
+    assert 3000 in [int(task) for task in frame.nodes["task"]]
+    assert session.parts.graph.camera.data["kind"] == ["box"]
+    before = frame
+    session.select(of_task(int(frame.nodes["task"][len(frame.nodes["task"]) // 2])))
+    assert session.painter.graph.frame is before
+    assert session.parts.graph.camera.data["kind"] == ["reveal"]
+    session._heard("fit", {})
+    assert session.parts.graph.camera.data["kind"] == ["fit"]

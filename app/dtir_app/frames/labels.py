@@ -74,13 +74,18 @@ def main_operations(store: Store, tasks: list[int], limit: int = 4) -> str:
 
 
 def short_name(name: str, path: tuple[str, ...]) -> str:
-    """A name without the parts that its path says already: ``attention.query.forward`` in forward/attention is ``query``.
+    """A name without the parts that its path says already: ``attention.query.forward`` in forward/attention is ``query``; the last part
+    of a long name.
 
     >>> short_name("attention.query.forward", ("forward", "attention"))
     'query'
+    >>> short_name("mb.0.layers.375.qkv", ())
+    'qkv'
     """
     parts = name.split(".")
     kept = [part for part in parts if part not in path]
+    if len(kept) == len(parts) > 2 and not parts[-1].isdecimal():
+        return parts[-1]  # what stands before is the same for the whole neighbourhood, and is told when one is selected
     return ".".join(kept) if kept and len(parts) > 1 else name
 
 
