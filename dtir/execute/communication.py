@@ -152,6 +152,8 @@ class ExchangeMaker:
         Raises:
             PlacementError: none or several change.
         """
+        if not inputs or not outputs:
+            raise PlacementError("the collective names no dim, and no tensors that would tell which one it is")
         before, after = inputs[0].placement, outputs[0].placement
         rank = next(iter(outputs[0].value.owners))
         old, new = before.local_shape(rank), after.local_shape(rank)
