@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from dtir.schema.diagnostics import Diagnostic
-from dtir_app.store import Finding
+from dtir_app.store import Finding, Store
 
 Places = tuple[Mapping[str, int], Mapping[str, int], list[tuple[int, int]]]
 """Tasks by hex id, values by hex id, and the first task and value of each scope."""
@@ -56,3 +56,12 @@ def _by_path(path: tuple[str, ...], places: Places, tasks: dict[int, None], valu
         tasks.setdefault(first_task + position)
     elif rest[0] == "values" and first_value + position < len(places[1]):
         values.setdefault(first_value + position)
+
+
+def task_and_value_of(store: Store, subjects: Sequence[str]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The tasks and values that ids name, by number."""
+    tasks: dict[int, None] = {}
+    values: dict[int, None] = {}
+    for subject in subjects:
+        _by_id(subject, (store.task_index, store.value_index, []), tasks, values)
+    return tuple(tasks), tuple(values)

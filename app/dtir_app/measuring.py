@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 
@@ -15,6 +15,9 @@ from dtir_app.text import plural
 
 ALL_RANKS = -1
 """The rank of records that stand for all ranks of one process together."""
+
+APART = 10
+"""Ranks whose first steps lie this many times the length of a run apart have no common clock."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,15 +99,7 @@ def make_measured(store: Store, record: RunRecord, *, key: str, when: str = "") 
     kinds = {entry.index: entry.kind for entry in record.steps}
     groups = _group_of(record)
     whole = all(rank is None for rank in record.records.rank)
-    begun_ns = min(
-        (
-            start
-            for columns in (record.records, record.local_records)
-            for start, turn in zip(columns.start_ns, columns.repetition, strict=True)
-            if turn == repetition
-        ),
-        default=0,
-    )
+    begun_ns, aligned = _begun(record, repetition)
     communication = _lanes(record.records, task_of, repetition, begun_ns, kinds, groups)
     compute = _lanes(record.local_records, task_of, repetition, begun_ns, kinds, {})
     last_s = max(
@@ -130,8 +125,32 @@ def make_measured(store: Store, record: RunRecord, *, key: str, when: str = "") 
         tasks_of_steps=task_of,
         processes=processes,
         process_of=tuple(int(item["process"]) for item in seats),
-        notes=tuple(_notes(record, len(elapsed), repetition, whole)),
+        notes=tuple(_notes(record, len(elapsed), repetition, whole, aligned)),
     )
+
+
+def _begun(record: RunRecord, repetition: int) -> tuple[Callable[[int | None], int], bool]:
+    """When a repetition began for a rank, and whether all ranks share that moment.
+
+    Clocks of different machines begin anywhere: where the first starts of ranks lie much further apart than the whole
+    repetition lasted, there is no common clock, and none is made up.
+    """
+    first: dict[int | None, int] = {}
+    last: dict[int | None, int] = {}
+    for columns in (record.records, record.local_records):
+        for rank, turn, start, end in zip(
+            columns.rank, columns.repetition, columns.start_ns, columns.end_ns, strict=True
+        ):
+            if turn == repetition:
+                first[rank] = min(first.get(rank, start), start)
+                last[rank] = max(last.get(rank, end), end)
+    if not first:
+        return (lambda _: 0), True
+    longest = max(last[rank] - first[rank] for rank in first)
+    begin = min(first.values())
+    if max(first.values()) - begin > APART * max(longest, 1):
+        return (lambda rank: first.get(rank, 0)), False
+    return (lambda _: begin), True
 
 
 def _tasks(store: Store, record: RunRecord) -> dict[int, int]:
@@ -168,7 +187,7 @@ def _lanes(
     columns: Columns,
     task_of: Mapping[int, int],
     repetition: int,
-    begun_ns: int,
+    begun_ns: Callable[[int | None], int],
     kinds: Mapping[int, str],
     groups: Mapping[int, Mapping[int, int]],
 ) -> dict[int, Lane]:
@@ -187,9 +206,9 @@ def _lanes(
             count = turns.get((step, rank), 0)
             turns[step, rank] = count + 1
             begins = min(latest.get((step, groups[step].get(rank, -1), count), start), end)
-        made.setdefault(who, []).append(
-            ((begins - begun_ns) / 1e9, (end - begun_ns) / 1e9, task_of[step], (start - begun_ns) / 1e9)
-        )
+        zero = begun_ns(rank)
+        bar = (begins - zero) / 1e9, (end - zero) / 1e9, task_of[step], (start - zero) / 1e9
+        made.setdefault(who, []).append(bar)
     return {
         who: make_lane([b[0] for b in bars], [b[1] for b in bars], [b[2] for b in bars], [b[3] for b in bars])
         for who, bars in made.items()
@@ -246,8 +265,12 @@ def _times(
     return {**found, "samples": samples}
 
 
-def _notes(record: RunRecord, repetitions: int, shown: int, whole: bool) -> list[str]:
+def _notes(record: RunRecord, repetitions: int, shown: int, whole: bool, aligned: bool) -> list[str]:
     notes: list[str] = []
+    if not aligned:
+        notes.append(
+            "the ranks have no common clock: each begins at a 0 of its own, and bars of different ranks cannot be compared"
+        )
     if not record.complete:
         notes.append("the run did not come to its end: what was done until then is shown")
     if repetitions > 1:

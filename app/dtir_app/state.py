@@ -14,7 +14,7 @@ from dtir_app.scenes import Place, default_folds, first_place, home_of, scene, s
 from dtir_app.selection import NOTHING, Selection, task_of
 from dtir_app.store import Opened, Store
 
-VIEWS = ("overview", "graph", "mesh", "tensor", "finding", "timeline", "traffic", "diff", "memory")
+VIEWS = ("overview", "graph", "mesh", "tensor", "finding", "timeline", "traffic", "diff", "memory", "run")
 """In the order of the tabs; those of `dtir_app.panels` come last."""
 TABLES = ("diagnostics", "collectives", "tasks", "tensors")
 

@@ -22,6 +22,7 @@ from dtir_app.kinds import KINDS
 from dtir_app.selection import Selection, of_task, selection_text
 from dtir_app.store import Store
 from dtir_app.text import count_text, plural, ranks_text, runs_text
+from dtir_app.timing import timing_rows
 
 
 def inspect(store: Store, selection: Selection) -> dict[str, object]:
@@ -39,6 +40,7 @@ def _task(store: Store, index: int) -> dict[str, object]:
     sections = [
         *finding_sections(findings),
         *communication_section(store, index),
+        *_timing(store, index),
         *why_section(store, index),
         _flow(store, index),
         _where(store, index),
@@ -55,6 +57,12 @@ def _task(store: Store, index: int) -> dict[str, object]:
         "sections": [item for item in sections if item["rows"]],
         "enter": [{"scope": scope, "text": _region_text(store, scope)} for scope in store.tasks.entered.get(index, ())],
     }
+
+
+def _timing(store: Store, index: int) -> list[Section]:
+    """What was planned and measured, where one of them is known."""
+    rows = [row(label, text, note=note) for label, text, note in timing_rows(store, index)]
+    return [section("Planned and measured", rows)] if rows else []
 
 
 def _region_text(store: Store, scope: int) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from dtir_app import timing
 from dtir_app.frames import cells
 from dtir_app.store import SEVERITIES, Store
 
@@ -135,6 +136,11 @@ COLLECTIVE_COLUMNS = (
         cells.total_raw,
         "message of one group times its runs",
     ),
+    Column("planned", "Planned", "number", timing.planned_cell, timing.planned_sort, None, "planned time of one execution"),
+    Column("p50", "Measured", "number", timing.measured_cell, timing.measured_sort, None, "median over executions and repetitions"),
+    Column("p95", "95 %", "number", timing.p95_cell, timing.p95_sort, None, "what 95 % of the executions do not exceed"),
+    Column("wait", "Waited", "number", timing.wait_cell, timing.wait_sort, None, "median, for the last of the group to arrive"),
+    Column("ratio", "Ratio", "number", timing.ratio_cell, timing.ratio_sort, None, "measured over planned; ≈ within the noise"),
     Column("reduction", "Reduce", "text", cells.reduction_cell, _by_cell(cells.reduction_cell)),
     Column("dtype", "Type", "mono", cells.dtype_cell, _by_cell(cells.dtype_cell)),
     _REGION,

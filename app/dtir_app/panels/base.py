@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -98,6 +98,15 @@ class Panel(Protocol):
 
     def draw(self, desk: Desk) -> None:
         """Show what follows from the state, without a program too."""
+        ...
+
+
+@runtime_checkable
+class Closing(Protocol):
+    """A panel that has something going on for its page alone."""
+
+    def close(self) -> None:
+        """The page is gone: end it."""
         ...
 
 

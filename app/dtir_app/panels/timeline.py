@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from dtir_app.assets import script
 from dtir_app.components import Element, Message
-from dtir_app.frames.clock import seconds_text
+from dtir_app.frames.clock import ratio_text, seconds_text
 from dtir_app.frames.timeline import Frame, View, pick, timeline_frame
 from dtir_app.kinds import FAMILY_LABELS, Family
 from dtir_app.measuring import Measured
@@ -176,9 +176,7 @@ def _bar(desk: Desk, frame: Frame, plan: Planned | None, run: Measured | None) -
         limits.append(f"rows {_rows_text(frame)} of {count_text(frame.rows.total)}")
     notices: list[str] = []
     if run is not None and not frame.one_clock:
-        times = 1 / frame.stretch
-        text = f"{times:,.3g} times as long as" if times >= 1 else f"{frame.stretch:,.3g} times shorter than"
-        notices.append(f"The run took {text} planned: each side has its own axis.")
+        notices.append(f"Measured is {ratio_text(1 / frame.stretch)} of planned: each side has its own axis.")
     task = task_of(desk.store, desk.state.selection) if desk.store is not None else -1
     return {
         "sums": sums,
