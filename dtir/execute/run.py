@@ -229,7 +229,7 @@ def run_prepared(prepared: Prepared, progress: Progress | None = None) -> Report
         found += _output_findings(outputs)
     found += findings(rows, checks)
     found += result.remarks
-    tasks = task_rows(plan, rows, result.record.local_records, request.forecast, prepared.binding)
+    tasks = _task_rows(prepared, rows, result.record)
     if request.forecast is not None:
         found += slow_tasks(plan, tasks)
         found += elsewhere(request.forecast, result.record.backend)
@@ -240,6 +240,12 @@ def run_prepared(prepared: Prepared, progress: Progress | None = None) -> Report
         plan, prepared.backend.name, prepared.probe, tuple(outputs), tuple(rows), tuple(checks),
         DiagnosticSet(tuple(found)), record, result.spent, tuple(tasks), request.forecast,
     )  # fmt: skip
+
+
+def _task_rows(prepared: Prepared, rows: list[CollectiveRow], record: RunRecord) -> list[TaskRow]:
+    """Steps beside their plan; local steps that are left out have no time: to fill their results is not their work."""
+    columns = Columns() if prepared.request.skip_local else record.local_records
+    return task_rows(prepared.plan, rows, columns, prepared.request.forecast, prepared.binding)
 
 
 def _rows(prepared: Prepared, record: RunRecord | None) -> list[CollectiveRow]:
@@ -290,7 +296,7 @@ def _ended(prepared: Prepared, found: DiagnosticSet, record: RunRecord | None) -
     if record is not None:
         record = replace(record, findings=tuple(diagnostic_fields(item) for item in found))
         record = record if forecast is None else with_forecast(record, forecast)
-        tasks = task_rows(prepared.plan, rows, record.local_records, forecast, prepared.binding)
+        tasks = _task_rows(prepared, rows, record)
     return Report(
         prepared.plan,
         prepared.backend.name,

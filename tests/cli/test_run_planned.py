@@ -190,3 +190,12 @@ def test_a_failed_run_keeps_what_was_done(run: Run, tmp_path: Path, monkeypatch:
     assert not record.complete
     assert len(record.records) == 1
     assert [item["code"] for item in record.findings] == ["run.failed"]
+
+
+def test_local_steps_that_are_left_out_have_no_time(run: Run) -> None:
+    """Their results are filled by a rule: how long that takes says nothing about the steps."""
+    done = run("run", MODULE, "--profile", PRESET, "--skip-local", "--format", "json", "--reps", 2)
+    local = [row for row in done.json["tasks"] if row["kind"] == "local"]
+    assert {row["time_us"] for row in local} == {None}
+    assert all(item["path"][0] != "tasks" for item in done.json["findings"])
+    assert all(row["time_us"] is not None for row in done.json["collectives"])
