@@ -92,6 +92,17 @@ def repeats(store: Store, scope: int) -> Repeats:
     return store.memo.made(("repeats", scope), lambda: find_repeats(store, scope))
 
 
+def instances_of(store: Store, task: int) -> list[tuple[Family, int]]:
+    """The families that a task belongs to with the instance that it is in, outermost first."""
+    scope = int(store.tasks.scope[task])
+    found, here = repeats(store, scope), task - store.scopes[scope].first_task
+    return [
+        (family, int(member[here]))
+        for family, member in zip(found.families, found.member, strict=True)
+        if member[here] >= 0
+    ]
+
+
 def find_repeats(store: Store, scope: int) -> Repeats:
     """Look for repetition in a scope's task list."""
     span = store.scopes[scope]

@@ -8,10 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from dtir_app.addressing import Part, split_text
+from dtir_app.frames.cells import instance_cell
 from dtir_app.frames.folded_text import family_line, folded_lines
+from dtir_app.frames.inspector import inspect
+from dtir_app.frames.tables import shown_columns, table_page
 from dtir_app.items import Folding, Scene
 from dtir_app.repeats import Family, find_repeats, repeats
 from dtir_app.scenes import counterpart, scene, showing
+from dtir_app.selection import of_task
 from dtir_app.store import Store
 from dtir_app.tandem import LEAST_PERIOD
 
@@ -163,3 +167,22 @@ def test_text_is_split_at_its_numbers() -> None:
     assert split_text("jvp(layer_12)") == (Part("jvp(layer_#", 12), Part(")", None))
     assert split_text("x") == (Part("x", None),)
     assert split_text("a1b22") == (Part("a#", 1), Part("b#", 22))
+
+
+def test_tables_and_inspector_say_which_instance() -> None:
+    store = layers(True, microbatches=16, count=20)
+    task = store.tasks.name.index("mb.2.layers.7.up")
+    assert instance_cell(store, task) == "mb 2, layer 7"
+    keys = [column.key for column in shown_columns(store, "tasks")]
+    page = table_page(store, "tasks", sort="instance", page=1)
+    cells = [row["cells"][keys.index("instance")] for row in page["rows"]]
+    assert cells == sorted(cells, key=lambda text: int(text.split(",")[0].split()[1]) if text else 99)
+    rows = [row for section in inspect(store, of_task(task))["sections"] for row in section["rows"]]
+    assert {"mb": "2, one of 16", "layer": "7, one of 20"}.items() <= {
+        row["label"]: row["text"] for row in rows
+    }.items()
+    odd = layers(True, odd=True)
+    last = odd.tasks.name.index("mb.0.layers.79.up")
+    rows = [row for section in inspect(odd, of_task(last))["sections"] for row in section["rows"]]
+    assert next(row["note"] for row in rows if row["label"] == "layer") == "differs from most: 1 all_gather less"
+    assert "instance" not in [column.key for column in shown_columns(store_of_example("faults"), "tasks")]

@@ -13,6 +13,7 @@ from dtir.ir.collectives import AllReduce, ReduceScatter
 from dtir.ir.tasks import Collective, PointToPoint
 from dtir_app.inferred import at_hand
 from dtir_app.kinds import KINDS
+from dtir_app.repeats import Family, instances_of, repeats
 from dtir_app.store import SEVERITIES, Store
 from dtir_app.text import bytes_text, count_text, plural, shorten
 
@@ -98,6 +99,28 @@ def message_raw(store: Store, index: int) -> object:
         return None
     size = body.spec.message_bytes
     return size if isinstance(size, (int, float)) else scalar_text(size)
+
+
+def instance_cell(store: Store, index: int) -> str:
+    """Which instances of what repeats a task is in: ``mb 2, layer 41``."""
+    return ", ".join(f"{instance_noun(family)} {number}" for family, number in instances_of(store, index))
+
+
+def instance_noun(family: Family) -> str:
+    """``layer``; with its name where several blocks repeat: ``block A``."""
+    return family.label if family.noun == "instance" else family.noun
+
+
+def instance_sort(store: Store) -> npt.NDArray[np.int64]:
+    """Order of the instances of all tasks: by family, then by number, outermost first; last those in none."""
+    made = np.full(len(store.tasks), np.iinfo(np.int64).max)
+    for scope in store.scopes:
+        found = repeats(store, scope.index)
+        part = made[scope.first_task : scope.last_task]
+        for at, member in enumerate(found.member):
+            first = (part == np.iinfo(np.int64).max) & (member >= 0)
+            part[first] = at * 10**10 + member[first].astype(np.int64)
+    return made
 
 
 def inferred_cell(store: Store, index: int) -> str:

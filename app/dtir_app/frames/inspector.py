@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dtir_app.frames import cells
 from dtir_app.frames.communication import communication_section, sentence
 from dtir_app.frames.inspect_value import inspect_program, inspect_value
 from dtir_app.frames.rows import (
@@ -19,6 +20,7 @@ from dtir_app.frames.rows import (
 )
 from dtir_app.frames.why import why_section
 from dtir_app.kinds import KINDS
+from dtir_app.repeats import instances_of
 from dtir_app.selection import Selection, of_task, selection_text
 from dtir_app.store import Store
 from dtir_app.text import count_text, plural, ranks_text, runs_text
@@ -115,6 +117,15 @@ def _where(store: Store, index: int) -> Section:
         rows.append(row("source", store.tasks.source[index], mono=True))
     if store.tasks.path[index]:
         rows.append(row("scope", " / ".join(store.tasks.path[index]), mono=True))
+    for family, number in instances_of(store, index):
+        differs = family.differences.get(number, "")
+        rows.append(
+            row(
+                cells.instance_noun(family),
+                f"{number}, one of {count_text(len(family.numbers))}",
+                note=f"differs from most: {differs}" if differs else f"{count_text(family.alike)} of them are alike",
+            )
+        )
     if scope:
         region = store.scopes[scope]
         rows.append(

@@ -109,6 +109,15 @@ _RUNS = Column(
     cells.runs_raw,
     "executions in one run of the program",
 )
+_INSTANCE = Column(
+    "instance",
+    "Instance",
+    "text",
+    cells.instance_cell,
+    cells.instance_sort,
+    None,
+    "which layer, microbatch or block of what repeats it is in",
+)
 _REGION = Column("region", "Region", "mono", cells.region_cell, _tasks("scope"))
 _SOURCE = Column("source", "Source", "mono", _task_text("source"), _tasks("source"))
 
@@ -136,13 +145,42 @@ COLLECTIVE_COLUMNS = (
         cells.total_raw,
         "message of one group times its runs",
     ),
-    Column("planned", "Planned", "number", timing.planned_cell, timing.planned_sort, None, "planned time of one execution"),
-    Column("p50", "Measured", "number", timing.measured_cell, timing.measured_sort, None, "median over executions and repetitions"),
-    Column("p95", "95 %", "number", timing.p95_cell, timing.p95_sort, None, "what 95 % of the executions do not exceed"),
-    Column("wait", "Waited", "number", timing.wait_cell, timing.wait_sort, None, "median, for the last of the group to arrive"),
-    Column("ratio", "Ratio", "number", timing.ratio_cell, timing.ratio_sort, None, "measured over planned; ≈ within the noise"),
+    Column(
+        "planned", "Planned", "number", timing.planned_cell, timing.planned_sort, None, "planned time of one execution"
+    ),
+    Column(
+        "p50",
+        "Measured",
+        "number",
+        timing.measured_cell,
+        timing.measured_sort,
+        None,
+        "median over executions and repetitions",
+    ),
+    Column(
+        "p95", "95 %", "number", timing.p95_cell, timing.p95_sort, None, "what 95 % of the executions do not exceed"
+    ),
+    Column(
+        "wait",
+        "Waited",
+        "number",
+        timing.wait_cell,
+        timing.wait_sort,
+        None,
+        "median, for the last of the group to arrive",
+    ),
+    Column(
+        "ratio",
+        "Ratio",
+        "number",
+        timing.ratio_cell,
+        timing.ratio_sort,
+        None,
+        "measured over planned; ≈ within the noise",
+    ),
     Column("reduction", "Reduce", "text", cells.reduction_cell, _by_cell(cells.reduction_cell)),
     Column("dtype", "Type", "mono", cells.dtype_cell, _by_cell(cells.dtype_cell)),
+    _INSTANCE,
     _REGION,
     _SOURCE,
 )
@@ -155,6 +193,7 @@ TASK_COLUMNS = (
     _BYTES,
     _RUNS,
     Column("finding", "Finding", "severity", cells.worst_cell, _tasks("worst")),
+    _INSTANCE,
     _REGION,
     _SOURCE,
 )
