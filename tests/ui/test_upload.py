@@ -10,6 +10,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.helpers.browser import PageWatch, bokeh_px, wait_until
 from tests.helpers.explorer import Explorer
+from tests.helpers.traces import kept
 from tests.ui.looking import digest, drop, node_at, open_program, rows, selected, visit, wait_for_graph
 
 Server = Callable[..., Explorer]
@@ -39,6 +40,17 @@ def test_a_dropped_program_is_opened(page: Page, server: Server) -> None:
     expect(page.get_by_test_id("fact-communication")).to_have_text("1")
     page.get_by_test_id("program-menu").click()
     expect(page.get_by_test_id("program-dropped.hlo")).to_contain_text("open")
+
+
+def test_traces_of_all_ranks_dropped_together_are_one_program(page: Page, server: Server) -> None:
+    visit(page, server(fresh=True))
+    payload = [
+        {"name": path.name, "mimeType": "application/json", "buffer": path.read_bytes()}
+        for path in kept("desync_deadlock")
+    ]
+    page.locator("input[type=file]").set_input_files(payload)
+    expect(page.get_by_test_id("notice")).to_contain_text("desync_deadlock (4 ranks) is open")
+    expect(page.get_by_test_id("program-name")).to_have_text("desync_deadlock")
 
 
 @pytest.mark.parametrize(
