@@ -33,13 +33,18 @@ def split_text(text: str) -> tuple[Part, ...]:
     return tuple(made)
 
 
+def names_tell(store: Store) -> bool:
+    """Whether names were given by an author. A compiler numbers its instructions through, which says nothing."""
+    return store.format.lower() not in ("hlo", "stablehlo")
+
+
 def addresses(store: Store, scope: int) -> list[tuple[Part, ...]]:
     """The address of every task of a scope.
 
-    A name counts where the program's author gave it; instruction names of a compiler are numbered through, which says nothing.
+    A name counts where the program's author gave it.
     """
     span = store.scopes[scope]
-    named = store.format.lower() not in ("hlo", "stablehlo")
+    named = names_tell(store)
     made: list[tuple[Part, ...]] = []
     paths: dict[tuple[str, ...], list[Part]] = {}
     for task in range(span.first_task, span.last_task):

@@ -9,6 +9,7 @@ from dtir_app.selection import NOTHING, of_task
 from dtir.ir.tasks import LocalCompute
 from dtir.schema.frozen import FrozenDict
 from tests.app.build import store_of, store_of_example
+from tests.helpers.layered import layered
 from tests.helpers.programs import call, mesh_of, program, region, task
 
 NAMES = [item.name for item in examples()]
@@ -117,3 +118,15 @@ def test_a_long_row_shows_the_surroundings_of_what_is_revealed() -> None:
     assert more[1]["label"] == "… 1,900 before: show"
     assert outline_rows(store, widened(opened, ROOT, "after"), NOTHING)[-1]["label"] == "… 900 more: show"
     assert widened(opened, "no such row", "after") == opened
+
+
+def test_names_of_several_parts_make_groups_that_say_how_often_they_repeat() -> None:
+    store = store_of(layered(12, 2))
+    root = outline_rows(store, {ROOT: FIRST}, NOTHING)
+    assert [row["label"] for row in root[1:]] == ["mb", "embed", "loss"]
+    assert root[1]["note"] == "240 · 96 comm · ×2"
+    task_number = store.tasks.name.index("mb.1.layers.7.up")
+    rows = outline_rows(store, unfolded({}, reveal(store, task_number)), of_task(task_number))
+    selected = next(row for row in rows if row["selected"])
+    assert (selected["label"], selected["depth"]) == ("mb.1.layers.7.up", 4)
+    assert any(str(row["note"]).endswith("×12") for row in rows)

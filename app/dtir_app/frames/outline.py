@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from dtir_app.addressing import names_tell
 from dtir_app.kinds import COMMUNICATION, KINDS
 from dtir_app.selection import Selection, of_task, selection_text, task_of
 from dtir_app.store import SEVERITIES, Store
@@ -51,11 +52,11 @@ def tree(store: Store, scope: int) -> tuple[Group, list[Group]]:
 def _tree(store: Store, scope: int) -> tuple[Group, list[Group]]:
     span = store.scopes[scope]
     root = Group(span.name)
-    paths, families, worst = store.tasks.path, store.tasks.family, store.tasks.worst
+    families, worst = store.tasks.family, store.tasks.worst
     for index in range(span.first_task, span.last_task):
         node = root
         communicates = int(families[index]) in COMMUNICATION
-        for part in (*paths[index], None):
+        for part in (*group_path(store, index), None):
             node.tasks += 1
             node.communication += communicates
             node.worst = min(node.worst, int(worst[index]))
@@ -87,6 +88,15 @@ def _tree(store: Store, scope: int) -> tuple[Group, list[Group]]:
         node.members.sort(key=lambda item: isinstance(item, int))
         stack.extend(item for item in reversed(node.members) if isinstance(item, Group))
     return root, nodes
+
+
+def group_path(store: Store, task: int) -> tuple[str, ...]:
+    """The groups that a task stands in: its path; where it has none, what stands before the last dot of a name of several parts."""
+    path = store.tasks.path[task]
+    if path or not names_tell(store):
+        return path
+    parts = tuple(part for part in store.tasks.name[task].split(".") if part)
+    return parts[:-1][: MAX_DEPTH // 2] if len(parts) > 2 else ()
 
 
 def outline_rows(
@@ -137,6 +147,12 @@ def _note(tasks: int, communication: int) -> str:
     return f"{count_text(tasks)}{f' · {count_text(communication)} comm' if communication else ''}"
 
 
+def _repeated(group: Group) -> str:
+    """``· ×80`` for a group of numbered ones."""
+    numbered = sum(isinstance(item, Group) and item.label.split("/")[0].isdecimal() for item in group.members)
+    return f" · ×{count_text(numbered)}" if numbered > 1 else ""
+
+
 def _severity(worst: int) -> str:
     return SEVERITIES[worst] if worst < len(SEVERITIES) else ""
 
@@ -162,7 +178,7 @@ def _group_row(group: Group, key: str, depth: int, opened: Mapping[str, Span]) -
         depth,
         group.label,
         "group",
-        note=_note(group.tasks, group.communication),
+        note=f"{_note(group.tasks, group.communication)}{_repeated(group)}",
         worst=_severity(group.worst),
         expanded=key in opened,
     )
