@@ -15,14 +15,17 @@ from dtir.importers.stablehlo.builder import Skip
 from dtir.importers.stablehlo.check import Checker
 from dtir.importers.stablehlo.check_sharding import check_mesh
 from dtir.importers.stablehlo.functions import Function, called, is_function, read_function, top_level
+from dtir.importers.stablehlo.lists import entries, inside
 from dtir.importers.stablehlo.operations import handler
 from dtir.importers.stablehlo.program import assemble, facts, form_of
 from dtir.importers.stablehlo.scan import Scanner
 from dtir.importers.stablehlo.scope import MlirLowering, MlirScope
 from dtir.importers.stablehlo.sdy import SdyMesh, parse_mesh
+from dtir.importers.stablehlo.shardings import FRONTEND
 from dtir.importers.stablehlo.syntax import Operation, Part, walk
 from dtir.importers.stablehlo.text import parts, without_comments
 from dtir.importers.stablehlo.translate import Translator
+from dtir.importers.stablehlo.values import frontend
 from dtir.importers.stablehlo.views import Dialects, View
 from dtir.ir.program import DistributedTaskIR
 from dtir.schema.diagnostics import Diagnostic, DiagnosticBag, DiagnosticSet, Severity
@@ -155,6 +158,8 @@ class _Part:
             except HloSyntaxError as error:
                 problems.error(error.code, error.message, operation.offset)
             cluster = cluster or _cluster(module)
+            for name, text in _carried_meshes(module):
+                meshes.setdefault(name, text)
         programs: tuple[MlirProgram, ...] = ()
         if not functions and not problems.errors:
             note = problems.error if self._alone else problems.warning
@@ -299,6 +304,18 @@ def _roots(functions: dict[str, Function]) -> list[Function]:
         roots.append(functions["main"])
     roots = roots or list(functions.values())[:1]
     return sorted(roots, key=lambda function: function.name != "main")
+
+
+def _carried_meshes(module: dict[str, str]) -> list[tuple[str, SdyMesh]]:
+    """Meshes that XLA carries through passes as a string: ``xla.sdy.meshes = "{mesh = #sdy.mesh<...>}"``."""
+    text = dict(frontend(module.get(FRONTEND))).get("xla.sdy.meshes")
+    found: list[tuple[str, SdyMesh]] = []
+    for name, mesh in entries(inside(text)).items() if text else ():
+        try:
+            found.append((name, parse_mesh(mesh.removeprefix("#sdy.mesh"))))
+        except HloSyntaxError:
+            continue
+    return found
 
 
 def _cluster(module: dict[str, str]) -> tuple[int, ...] | None:

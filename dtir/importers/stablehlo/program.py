@@ -13,7 +13,7 @@ from dtir.importers.hlo.devices import DeviceCount, count_devices
 from dtir.importers.hlo.frontend import AnalysedModule
 from dtir.importers.hlo.layouts import Form
 from dtir.importers.hlo.problems import Problems
-from dtir.importers.hlo.syntax import HloModule, SourceTables
+from dtir.importers.hlo.syntax import Computation, HloModule, SourceTables
 from dtir.importers.hlo.validate import validate_collectives
 from dtir.importers.stablehlo.facts import said
 from dtir.importers.stablehlo.functions import Function
@@ -30,7 +30,7 @@ _BOUNDARIES = frozenset({"Sharding", "SPMDFullToShardShape", "SPMDShardToFullSha
 def assemble(translator: Translator, function: Function, problems: Problems) -> AnalysedModule | None:
     """The module of a translated function; None when it has faults, which are then among the problems."""
     entry = translator.computations[function.name]
-    computations = tuple(translator.computations.values())
+    computations = _used(translator.computations, entry)
     module_name = (function.module.get("sym_name") or "module").strip('"')
     meshes = _meshes(translator, function)
     topology = topology_of(function, translator.shared.part.aliases)
@@ -77,6 +77,19 @@ def assemble(translator: Translator, function: Function, problems: Problems) -> 
     # What other functions use is no part of this program.
     mine = HloModule(module_name, attributes, reachable, entry, module.tables, module.offset)
     return AnalysedModule(mine, control, count, reachable)
+
+
+def _used(known: Mapping[str, Computation], entry: Computation) -> tuple[Computation, ...]:
+    """The entry and every computation that it uses, directly or not: a part may hold thousands of programs."""
+    found = {entry.name: entry}
+    waiting = [entry]
+    while waiting:
+        for instruction in waiting.pop().instructions:
+            for _, name in instruction.called() if instruction.attributes else ():
+                if name in known and name not in found:
+                    found[name] = known[name]
+                    waiting.append(known[name])
+    return tuple(found.values())
 
 
 def form_of(analysed: AnalysedModule) -> Form:

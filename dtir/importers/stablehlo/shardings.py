@@ -10,8 +10,10 @@ from dtir.importers.hlo.problems import Problems
 from dtir.importers.hlo.shardings import Sharding, Subgroup, TupleSharding, Uniform
 from dtir.importers.stablehlo import gspmd
 from dtir.importers.stablehlo.sdy import SdyMesh, parse_list, parse_sharding, to_hlo
+from dtir.importers.stablehlo.values import frontend
 
 SHARDING_KEYS = ("sdy.sharding", "mhlo.sharding")
+FRONTEND = "mhlo.frontend_attributes"
 _MESH_NAMES = re.compile(r'@(?:([\w.$\-]+)|"((?:[^"\\\n]|\\.)*)")')
 
 
@@ -42,6 +44,9 @@ class ShardingReader:
         """
         for key in SHARDING_KEYS:
             text = attributes.get(key)
+            if text is None and key == "sdy.sharding" and FRONTEND in attributes:
+                # XLA carries Shardy's attributes through passes that do not know them as strings among these.
+                text = dict(frontend(attributes[FRONTEND])).get("xla.sdy.sharding")
             if text is None:
                 continue
             text = self._aliases.get(text, text)

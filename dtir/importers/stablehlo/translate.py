@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from dtir.importers.hlo.attributes import AttributeValue, Names, Raw
+from dtir.importers.hlo.attributes import AttributeValue, Frontend, Names, Raw
 from dtir.importers.hlo.lexing import HloSyntaxError
 from dtir.importers.hlo.meshes import shorten
 from dtir.importers.hlo.problems import Problems
@@ -27,15 +27,16 @@ from dtir.importers.stablehlo.functions import Function
 from dtir.importers.stablehlo.lists import split
 from dtir.importers.stablehlo.mpmd import ON, MeshTensor, Topology
 from dtir.importers.stablehlo.sdy import SdyMesh
-from dtir.importers.stablehlo.shardings import SHARDING_KEYS, ShardingReader, joined
+from dtir.importers.stablehlo.shardings import FRONTEND, SHARDING_KEYS, ShardingReader, joined
 from dtir.importers.stablehlo.syntax import Operation, Region
 from dtir.importers.stablehlo.types import MALFORMED
+from dtir.importers.stablehlo.values import frontend
 from dtir.importers.stablehlo.views import Argument, Dialects, View, arguments
 
 Handler: TypeAlias = Callable[["Translator", Builder, View], None]
 """Translates one operation."""
 
-_NOT_KEPT = frozenset({*SHARDING_KEYS, "operandSegmentSizes", "operand_segment_sizes", "resultSegmentSizes"})
+_NOT_KEPT = frozenset({*SHARDING_KEYS, FRONTEND, "operandSegmentSizes", "operand_segment_sizes", "resultSegmentSizes"})
 
 
 class Translator:
@@ -297,6 +298,8 @@ class Translator:
             sharding = self.shardings.of(stated, len(results), builder.manual, operation.at)
             if sharding is not None:
                 found["sharding"] = sharding
+            if FRONTEND in stated:
+                found["frontend_attributes"] = Frontend(frontend(stated[FRONTEND]))
             for key, text in stated.items():
                 if key not in found and key not in _NOT_KEPT:
                     found[key] = Raw(text or "true")

@@ -6,8 +6,7 @@ import re
 import struct
 from math import prod
 
-from dtir.importers.hlo.lexing import unescape
-from dtir.importers.stablehlo.lists import STRING, closing
+from dtir.importers.stablehlo.lists import STRING, closing, entries, inside
 
 MAX_SPLAT = 100_000
 """Most elements that one repeated value is written out for."""
@@ -15,6 +14,7 @@ MAX_SPLAT = 100_000
 _INT = re.compile(r"-?\d{1,19}")
 _DENSE = re.compile(r"dense<")
 _SHAPE = re.compile(r"(?:tensor|vector)<((?:\d+x)*)(\w+)>")
+_ESCAPE = re.compile(r"\\(?:([0-9A-Fa-f]{2})|(.))", re.DOTALL)
 _QUOTED = re.compile(STRING, re.DOTALL)
 
 
@@ -36,7 +36,27 @@ def string(text: str | None) -> str | None:
     if text is None:
         return None
     match = _QUOTED.match(text.strip())
-    return unescape(match.group()) if match is not None else None
+    return _ESCAPE.sub(_unescape, match.group()[1:-1]) if match is not None else None
+
+
+def _unescape(match: re.Match[str]) -> str:
+    digits, plain = match.groups()
+    return chr(int(digits, 16)) if digits is not None else {"n": "\n", "t": "\t"}.get(plain, plain)
+
+
+def frontend(text: str | None) -> tuple[tuple[str, str], ...]:
+    """The entries of ``{a = "x", b = {...}}``, strings without their quotes: what XLA calls frontend attributes.
+
+    >>> frontend('{xla.sdy.sharding = "<@m, [{\\22x\\22}]>"}')
+    (('xla.sdy.sharding', '<@m, [{"x"}]>'),)
+    """
+    if text is None:
+        return ()
+    found: list[tuple[str, str]] = []
+    for key, value in entries(inside(text)).items():
+        plain = string(value)
+        found.append((key, value if plain is None else plain))
+    return tuple(found)
 
 
 def ints(text: str | None) -> tuple[int, ...] | None:

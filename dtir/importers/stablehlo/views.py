@@ -226,7 +226,7 @@ def _dictionaries(text: str) -> list[str]:
     while (match := _SCAN.search(text, pos)) is not None:
         token, at = match.group(), match.start()
         pos = match.end()
-        if token == "{" and depth == 0 and not text[:at].rstrip(" ").endswith("="):
+        if token == "{" and depth == 0 and _before(text, at) != "=":
             end = closing(text, at)
             if _DICTIONARY.match(text, at) is not None:
                 found.append(text[at + 1 : end - 1])
@@ -240,6 +240,13 @@ def _dictionaries(text: str) -> list[str]:
         elif token in (")", "]", "}", ">"):
             depth -= 1
     return found
+
+
+def _before(text: str, at: int) -> str:
+    """The last character before an offset that is no space."""
+    while at > 0 and text[at - 1] == " ":
+        at -= 1
+    return text[at - 1 : at]
 
 
 def _balanced(text: str) -> bool:

@@ -203,3 +203,24 @@ def test_shards_of_different_sizes_are_a_change_of_layout(stated: str, operand: 
     (task,) = relayout(stated, operand, "tensor<6x6xf32>").tasks
     assert isinstance(task.body, Reshard)
     assert task.operation.dialect == "sdy"
+
+
+def test_shardings_that_xla_carries_as_strings() -> None:
+    """Boundaries, meshes and shardings in frontend attributes: the same program as with Shardy's own operations."""
+    carried = (
+        'module @m attributes {mhlo.frontend_attributes = {xla.sdy.meshes = "{mesh = #sdy.mesh<[\\22x\\22=4, \\"y\\"=2]>}"}} {\n'
+        " func.func public @main(%a: tensor<8x8xf32> {mhlo.frontend_attributes = "
+        '{xla.sdy.sharding = "#sdy.sharding<@mesh, [{\\22x\\22}, {}]>"}}) -> tensor<8x8xf32> {\n'
+        "  %0 = stablehlo.custom_call @xla.sdy.GlobalToLocalShape(%a) {has_side_effect = true, mhlo.frontend_attributes = "
+        '{xla.sdy.in_shardings = "#sdy.sharding_per_value<[<@mesh, [{\\22x\\22}, {}]>]>", '
+        'xla.sdy.manual_axes = "#sdy<manual_axes{\\22x\\22}>"}} : (tensor<8x8xf32>) -> tensor<2x8xf32>\n'
+        "  %1 = stablehlo.custom_call @xla.sdy.LocalToGlobalShape(%0) {has_side_effect = true, mhlo.frontend_attributes = "
+        '{xla.sdy.manual_axes = "#sdy<manual_axes{\\22x\\22}>", '
+        'xla.sdy.out_shardings = "#sdy.sharding_per_value<[<@mesh, [{\\22x\\22}, {}]>]>"}} : (tensor<2x8xf32>) -> tensor<8x8xf32>\n'
+        "  return %1 : tensor<8x8xf32>\n }\n}\n"
+    )
+    found = program(carried)
+    assert [(axis.name, axis.size) for axis in found.mesh.axes] == [("x", 4), ("y", 2)]
+    assert found.values[0].sharding.dimension_axes == (("x",), ())
+    entries = dict(found.tasks[0].attributes["hlo.frontend_attributes"])
+    assert entries["xla.sdy.manual_axes"] == '#sdy<manual_axes{"x"}>'
