@@ -6,19 +6,18 @@ import re
 
 from dtir.importers.stablehlo.lists import STRING
 from dtir.importers.stablehlo.syntax import Region
-from dtir.importers.stablehlo.views import NAME, Dialects
+from dtir.importers.stablehlo.views import NAME
 
 _USE = re.compile(NAME, re.ASCII)
 _STRINGS = re.compile(STRING)
 _DEFINED = re.compile(r"(%[\w.$\-]+)\s*(?::(?!:)|=)", re.ASCII)
 
 
-def captured(region: Region, shared: Dialects) -> tuple[str, ...]:
+def captured(region: Region) -> tuple[str, ...]:
     """SSA values used in a region and defined outside of it, each once, in order.
 
     Names are enough: a name that is visible from outside cannot be given again inside.
     """
-    del shared
     used: dict[str, None] = {}
     defined: set[str] = set()
     stack = [region]

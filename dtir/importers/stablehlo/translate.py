@@ -225,7 +225,7 @@ class Translator:
     def applied(self, builder: Builder, view: View, region: Region, name: str) -> str:
         """A region that is applied to elements: a reducer, a comparator, the body of a map. Gives its name."""
         parameters = arguments(region.arguments, self.shared)
-        outside = [ssa for ssa in captured(region, self.shared) if not _is_argument(ssa, parameters)]
+        outside = [ssa for ssa in captured(region) if not _is_argument(ssa, parameters)]
         outside, sunk = self.constants(builder, outside)
         if outside:
             raise HloSyntaxError(
@@ -255,7 +255,7 @@ class Translator:
         """SSA values of a computation that regions in it use, each once, in order of use."""
         found: dict[str, None] = {}
         for region in regions:
-            found.update(dict.fromkeys(captured(region, self.shared)))
+            found.update(dict.fromkeys(captured(region)))
         return [ssa for ssa in found if builder.has(ssa) or not self.is_defined_inside(ssa, regions)]
 
     @staticmethod

@@ -123,6 +123,18 @@ def test_several_programs_of_one_file() -> None:
     assert all(entry.program is not None for entry in (found, *found.others))
 
 
+def test_a_part_without_a_function_is_said_and_no_program() -> None:
+    mesh, one = 'sdy.mesh @m = <["x"=2]>\n', "func.func @f() {\n  return\n}\n"
+    found = load_bytes(f"{one}// -----\n{mesh}// -----\n{one}".encode(), name="x.mlir")
+    assert len(found.others) == 1
+    assert [(item.code, item.severity.value) for item in found.diagnostics] == [("mlir.no_function", "warning")]
+    alone = load_bytes(mesh.encode(), name="x.mlir")
+    assert (alone.program, [item.severity.value for item in alone.diagnostics]) == (None, ["error"])
+    empty = load_bytes(f"{mesh}// -----\n{mesh}".encode(), name="x.mlir")
+    assert empty.program is None
+    assert [item.code for item in empty.diagnostics] == ["mlir.no_function"] * 2
+
+
 def test_programs_have_stable_ids() -> None:
     text = fixture("halo_periodic_1d")
     assert program(text) == program(text)
