@@ -8,8 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dtir.cli.command import FINDINGS, OK, Command, Console, Failure, add_format, failure, has_errors
+from dtir.cli.systems import add_system
 
 if TYPE_CHECKING:  # `dtir --help` need not load the executors
+    from contextlib import AbstractContextManager
+
     from dtir.execute.archive import Archive
     from dtir.execute.binding import Binding
     from dtir.execute.placement import Placement
@@ -56,6 +59,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         "file", metavar="FILE", help="a program, recognised by content; - is standard input; .gz is read through"
     )
     parser.add_argument("--program", metavar="NAME", help="which program, of a file that holds several")
+    add_system(parser)
     parser.add_argument("--backend", default="numpy", metavar="NAME", help="numpy (default), mpi, cupy")
     parser.add_argument("-n", "--processes", type=_positive, metavar="N", help="processes to spread the ranks over")
     parser.add_argument("--binding", metavar="FILE", help="which rank lives where (JSON)")
@@ -136,13 +140,15 @@ def _run(options: argparse.Namespace, console: Console) -> int:
     from dtir.execute.runner import Interrupted
 
     _settle_repetitions(options)
-    imported = load_one(options.file, options.program, console)
+    imported = load_one(options.file, options.program, console, options.system)
     if imported.program is None:
         raise Failure(imported.diagnostics)
     if not imported.diagnostics.ok:
         # A program that was not understood in full is not run: what is missing could change what it computes.
         raise Failure(imported.diagnostics)
-    prepared = _prepared(imported, options)
+    with _atoms(options) as inputs:
+        options.inputs = inputs
+        prepared = _prepared(imported, options)
     for name in (options.outputs, options.output):
         _check_target(name)
     try:
@@ -166,6 +172,18 @@ def _run(options: argparse.Namespace, console: Console) -> int:
         )
         console.out.write("\n".join(lines) + "\n")
     return FINDINGS if has_errors(report.findings) else OK
+
+
+def _atoms(options: argparse.Namespace) -> AbstractContextManager[str | None]:
+    """The inputs: as given, else the atoms of the system."""
+    from contextlib import nullcontext
+
+    options.atoms = options.system is not None and options.inputs is None
+    if options.system is None or options.inputs is not None:
+        return nullcontext(options.inputs)
+    from dtir.cli.systems import inputs_of
+
+    return inputs_of(options.file, options.system)
 
 
 def _settle_repetitions(options: argparse.Namespace) -> None:
@@ -199,6 +217,8 @@ def _first_only(console: Console) -> Console:
 
 def _how(options: argparse.Namespace) -> str:
     data = f"inputs from {options.inputs}" if options.inputs else f"data of seed {options.seed}"
+    if options.system and options.atoms:
+        data = f"atoms of {options.system}"
     skipped = ", communication only" if options.skip_local else ""
     return f"{data}, {options.reps} repetition{'s' if options.reps > 1 else ''}{skipped}"
 
