@@ -36,12 +36,21 @@ def offline_page(opened: Opened, *, amount: Amount | None = None, limit_bytes: i
         limit_bytes: size of the file at most.
     """
     stage = Stage(opened)
-    wanted = amount or Amount()
+    wanted = amount or _amount_for(len(stage.store.tasks) + len(stage.store.values))
     while True:
         page = _page(record(stage, wanted))
         if amount is not None or len(page) <= limit_bytes or wanted.detailed < 10:
             return page
         wanted = wanted.less()
+
+
+LARGE = 20_000
+"""Tasks and tensors beyond which every description takes long: what a selection looks like is derived from the whole program."""
+
+
+def _amount_for(items: int) -> Amount:
+    """How much of a program is tried first."""
+    return Amount() if items <= LARGE else Amount(detailed=500, pictured=60, places=4, rows=3000, searched=20_000)
 
 
 def _page(recorded: Recorded) -> str:

@@ -37,16 +37,24 @@ class Amount:
         pictured: selections with pictures of their own (mesh, shard maps and the like).
         places: lists of tasks (the program's own, regions) with a graph.
         rows: rows of each table.
+        searched: tasks that search, filters and clicks in the graph know, from the first on.
     """
 
     detailed: int = 5000
     pictured: int = 400
     places: int = 12
     rows: int = 5000
+    searched: int = 30_000
 
     def less(self) -> Amount:
         """A third of it."""
-        return Amount(self.detailed // 3, self.pictured // 3, max(1, self.places // 3), max(100, self.rows // 3))
+        return Amount(
+            self.detailed // 3,
+            self.pictured // 3,
+            max(1, self.places // 3),
+            max(100, self.rows // 3),
+            self.searched // 3,
+        )
 
 
 @dataclass(slots=True)
@@ -90,7 +98,7 @@ def record(stage: Stage, amount: Amount) -> Recorded:
     store = stage.store
     pictures, states = Once(), Once()
     order = selections(store)
-    graphs, home = _graphs(stage, pictures, amount.places)
+    graphs, home = _graphs(stage, pictures, amount)
     details = {key: _detail(stage, selection) for key, selection in order[: amount.detailed]}
     shown = _pictured(stage, pictures, states, order[: amount.pictured])
     fixed = {view: states.add(_snapshot(stage, pictures, view)) for view in rows_of_views() if view != "graph"}
@@ -120,9 +128,9 @@ def record(stage: Stage, amount: Amount) -> Recorded:
         "home": home,
         "tables": {table: _table(store, table, amount.rows) for table in TABLES},
         "table": stage.state.table,
-        "tasks": _tasks(store),
+        "tasks": _tasks(store, amount.searched),
         "findings": [_keys_of(store, row) for row in range(len(store.findings))],
-        "note": _note(store, len(details), min(len(order), amount.pictured), len(graphs)),
+        "note": _note(store, len(details), min(len(order), amount.pictured), len(graphs), amount.searched),
     }
     modules = {name: str(type(made)._esm) for name, made in stage.elements.items()}
     return Recorded(content, stage.styles.css(), modules)
@@ -162,13 +170,13 @@ def _snapshot(stage: Stage, pictures: Once, view: str) -> dict[str, object]:
     }
 
 
-def _graphs(stage: Stage, pictures: Once, most: int) -> tuple[list[dict[str, object]], list[int]]:
+def _graphs(stage: Stage, pictures: Once, amount: Amount) -> tuple[list[dict[str, object]], list[int]]:
     """The graph at the places that lists of tasks have, the one that opens first; and of every scope the place that shows it."""
     store, state = stage.store, stage.state
     places = {first_place(store): 0}
     home = [-1] * len(store.scopes)
     for scope in store.scopes:
-        if scope.task_count and len(places) < most:
+        if scope.task_count and len(places) < amount.places:
             places.setdefault(home_of(store, scope.first_task), len(places))
     made: list[dict[str, object]] = []
     for place in places:
@@ -180,7 +188,7 @@ def _graphs(stage: Stage, pictures: Once, most: int) -> tuple[list[dict[str, obj
         first = [scene.first_task(item) for item in range(scene.count)]
         folded = {
             int(task): first[item]
-            for task in scene.tasks.tolist()
+            for task in scene.tasks[scene.tasks < amount.searched].tolist()
             if (item := scene.item_of(task)) >= 0 and first[item] != task
         }
         scope = int(store.tasks.scope[int(scene.tasks[0])]) if len(scene.tasks) else 0
@@ -262,26 +270,26 @@ def _table(store: Store, table: str, most: int) -> dict[str, object]:
     }
 
 
-def _tasks(store: Store) -> dict[str, object]:
+def _tasks(store: Store, most: int) -> dict[str, object]:
     """What search and filters need of every task."""
     tasks = store.tasks
-    sizes = [int(size) if np.isfinite(size) else None for size in tasks.message_bytes.tolist()]
+    sizes = [int(size) if np.isfinite(size) else None for size in tasks.message_bytes[:most].tolist()]
     return {
-        "id": list(tasks.id),
-        "name": list(tasks.name),
-        "operation": list(tasks.operation),
-        "path": ["/".join(path) for path in tasks.path],
-        "kind": tasks.kind.tolist(),
-        "scope": tasks.scope.tolist(),
-        "axes": [" ".join(store.axis_names(mask)) for mask in tasks.axes.tolist()],
+        "id": list(tasks.id[:most]),
+        "name": list(tasks.name[:most]),
+        "operation": list(tasks.operation[:most]),
+        "path": ["/".join(path) for path in tasks.path[:most]],
+        "kind": tasks.kind[:most].tolist(),
+        "scope": tasks.scope[:most].tolist(),
+        "axes": [" ".join(store.axis_names(mask)) for mask in tasks.axes[:most].tolist()],
         "bytes": sizes,
-        "worst": tasks.worst.tolist(),
+        "worst": tasks.worst[:most].tolist(),
         "kinds": [[kind.name, kind.code, int(kind.family), kind.label] for kind in KINDS],
         "severities": list(SEVERITIES),
     }
 
 
-def _note(store: Store, detailed: int, pictured: int, places: int) -> list[str]:
+def _note(store: Store, detailed: int, pictured: int, places: int, searched: int) -> list[str]:
     """What of the program is not in the page; nothing when all of it is."""
     total = len(store.tasks) + len(store.values)
     made: list[str] = []
@@ -291,6 +299,8 @@ def _note(store: Store, detailed: int, pictured: int, places: int) -> list[str]:
         )
     if pictured < total:
         made.append(f"meshes and shard maps of {count_text(pictured)} of them, findings and communication first")
+    if searched < len(store.tasks):
+        made.append(f"search in the first {count_text(searched)} of {plural(len(store.tasks), 'task')}")
     lists = sum(1 for scope in store.scopes if scope.task_count)
     if places < lists:
         made.append(f"graphs of {places} of {plural(lists, 'list')} of tasks")

@@ -74,7 +74,8 @@ const figure = (name) => figures[name] ??= (() => {
   svg.addEventListener('click', (event) => {
     if (made.moved) return;
     const hit = event.target.closest?.('[data-task]');
-    if (hit) select(task_key(Number(hit.dataset.task)));
+    if (hit && !task_key(Number(hit.dataset.task))) tell(`That task is not in this file. ${LIVE} shows it.`);
+    else if (hit) select(task_key(Number(hit.dataset.task)));
     else if (name === 'graph') select('');
   });
   svg.addEventListener('dblclick', (event) => { const hit = event.target.closest?.('[data-task]'); if (hit) { select(task_key(Number(hit.dataset.task))); enter(); } });
@@ -115,7 +116,7 @@ const figure = (name) => figures[name] ??= (() => {
 })();
 
 // -- what is where
-const task_key = (index) => `node:${tasks.id[index]}`;
+const task_key = (index) => tasks.id[index] ? `node:${tasks.id[index]}` : '';
 const index_of = new Map(tasks.id.map((id, index) => [`node:${id}`, index]));
 const family = (index) => tasks.kinds[tasks.kind[index]][2];
 const main = by_id('main');
