@@ -39,7 +39,7 @@ KEYS: dict[str, Callable[[Context], None]] = {
     "C": lambda context: selecting.next_communication(context, -1),
     "f": lambda context: _camera(context, timeline.focus, graphing.focus),
     "0": lambda context: _camera(context, timeline.fit, graphing.fit),
-    **{str(number): _view(name) for number, name in enumerate(VIEWS, 1)},
+    **{str(number): _view(name) for number, name in enumerate(VIEWS[:9], 1)},
     "g": _view("graph"),
     "m": _view("mesh"),
     "t": _view("timeline"),
@@ -58,7 +58,7 @@ KEYS: dict[str, Callable[[Context], None]] = {
 KEYS_HELP = (
     ("/", "search"),
     ("?", "this help"),
-    (" ".join(str(number) for number in range(1, len(VIEWS) + 1)), ", ".join(VIEWS)),
+    (" ".join(str(number) for number in range(1, len(VIEWS[:9]) + 1)), ", ".join(VIEWS[:9])),
     ("] [", "next, previous finding"),
     ("c C", "next, previous communication"),
     ("n N", "next, previous hit of the search"),
