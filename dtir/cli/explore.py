@@ -44,7 +44,12 @@ def _count(text: str) -> int:
 
 
 def _configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("files", nargs="*", metavar="FILE", help="programs to open, and run records (dtir run -o) to compare them with; none: the gallery")
+    parser.add_argument(
+        "files",
+        nargs="*",
+        metavar="FILE",
+        help="programs to open, and run records (dtir run -o) to compare them with; none: the gallery",
+    )
     parser.add_argument("--no-browser", action="store_true", help="print the address and open nothing")
     parser.add_argument("--root", type=Path, metavar="FOLDER", help="folder whose programs may be opened by link")
     add_system(parser)
