@@ -327,8 +327,9 @@ def count_operations(part: Part) -> Counter[str]:
     """How often each operation occurs, by full name."""
     found: Counter[str] = Counter()
     for operation in walk(part.region):
-        found[_FULL_NAMES.get(operation.name, operation.name)] += 1
-        if not operation.regions and not operation.generic and (match := _APPLIES.search(operation.segments[0])):
+        name = operation.name
+        found[_FULL_NAMES.get(name, name)] += 1
+        if name.endswith(".reduce") and not operation.regions and (match := _APPLIES.search(operation.segments[0])):
             found[match.group(1)] += 1
             found[f"{operation.dialect}.return"] += 1
     return found

@@ -82,6 +82,7 @@ class Scanner:
     def run(self) -> Part:
         """Scan to the end; what is wrong goes to the problems."""
         pos = self.part.start
+        broken = False
         while True:
             try:
                 self._scan(pos)
@@ -94,8 +95,10 @@ class Scanner:
                     return self.part
                 pos = found.end()
                 self._frames = self._frames[:1]
+                broken = True
                 continue
-            _close_all(self.part.region)
+            if broken:
+                _close_all(self.part.region)
             return self.part
 
     def _scan(self, pos: int) -> None:

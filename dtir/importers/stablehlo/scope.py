@@ -115,12 +115,13 @@ class MlirScope(ScopeLowering):
     def __init__(self, lowering: Lowering, computation: Computation) -> None:
         super().__init__(lowering, computation)
         self._found: dict[ValueId, DistributedValue] = {}
+        self._is_mpmd = AXIS in lowering.space.axis_names
 
     def _values_of(
         self, instruction: Instruction, shape: Shape, role: ValueRole, name: str | None = None
     ) -> tuple[ValueId, ...]:
         found = super()._values_of(instruction, shape, role, name)
-        if ON in instruction.attributes:
+        if self._is_mpmd and ON in instruction.attributes:
             first = len(self.values) - len(found)
             for leaf in range(len(found)):
                 self.values[first + leaf] = confined(self.values[first + leaf], instruction, leaf, self.lowering.space)
@@ -129,7 +130,7 @@ class MlirScope(ScopeLowering):
     def _task(self, instruction: Instruction, body: TaskBodyVariant, *rest: Any, **more: Any) -> tuple[ValueId, ...]:
         """As for HLO; in an MPMD program a task is on the meshes that its values are on."""
         outputs = super()._task(instruction, body, *rest, **more)
-        if AXIS in self.lowering.space.axis_names and not isinstance(body, Collective):
+        if self._is_mpmd and not isinstance(body, Collective):
             task = self.tasks[-1]
             meshes = {mesh_of(self._value(value)) for value in (*task.inputs, *task.outputs)}
             if not meshes and (on := instruction.ints(ON)):
@@ -142,6 +143,8 @@ class MlirScope(ScopeLowering):
     def _lower(self, instruction: Instruction) -> tuple[ValueId, ...]:
         opcode = instruction.opcode
         match opcode:
+            case _ if "." not in opcode and opcode != "call":
+                return super()._lower(instruction)
             case _ if opcode in _CONTROLS:
                 return self._task(instruction, Control(), self._operand_leaves(instruction), instruction.shape)
             case "mpmd.for":
