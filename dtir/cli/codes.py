@@ -29,7 +29,8 @@ CODES: tuple[CodeEntry, ...] = (
     ),
     CodeEntry(
         "cli.missing_browser",
-        "A PNG is drawn by a Chromium that is on the machine already, and there is none, or it drew nothing. Nothing is installed by itself.",
+        "A PNG is drawn by a Chromium that is on the machine already, and there is none, or it drew nothing. "
+        "Nothing is installed by itself.",
         "dtir export x.hlo -o x.png, on a machine without a browser",
         "dtir export x.hlo -o x.svg, which needs none",
         "install Chromium or Chrome, name it with DTIR_CHROMIUM, or write .svg or .html",
