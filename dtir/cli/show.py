@@ -25,7 +25,9 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     add_system(parser)
     parser.add_argument("--all", action="store_true", help="text: every collective, group and finding")
     parser.add_argument(
-        "--why", metavar="TASK", help="why this communication task is there: its name or id, or all; in place of the rest"
+        "--why",
+        metavar="TASK",
+        help="why this communication task is there: its name or id, or all; in place of the rest",
     )
     parser.add_argument(
         "--max-members",

@@ -77,4 +77,3 @@ def test_a_failure_leaves_what_was_recorded(tmp_path: Path) -> None:
     assert [left.records.rank.count(rank) for rank in (0, 1)] == [3, 3]
     assert [item["code"] for item in left.findings] == ["run.deadlock"]
     assert [item for item in tmp_path.iterdir() if item not in (path, record)] == []
-
