@@ -66,7 +66,7 @@ def test_arguments_that_are_not_understood_in_json(run: Run, form: list[str]) ->
 
 def test_explore_without_its_extra(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "dtir_app.serve", raising=False)
-    monkeypatch.setitem(sys.modules, "dtir_app", None)
+    monkeypatch.setitem(sys.modules, "panel.io.server", None)
     done = run("explore")
     assert done.code == 2
     assert "cli.missing_extra" in done.err
