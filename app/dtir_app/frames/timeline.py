@@ -35,6 +35,10 @@ LANES = ((0.07, 0.47), (0.53, 0.93))
 
 GAP = 0.02
 LABEL_PX = 44
+LABEL_HEIGHT_PX = 10
+ROW_PX, BAND_PX = 116, 24
+"""A row is no taller, and the time axis above the rows about so high."""
+
 CHARACTER_PX = 6.2
 DIFFERENT = 2.0
 """Sides whose lengths differ by more than this factor get an axis each, unless a person asks for one."""
@@ -114,6 +118,7 @@ class _Maker:
     first_s: float
     last_s: float
     px_s: float
+    row_px: float
     twin: bool
     bars: dict[str, list[np.ndarray]] = field(default_factory=dict[str, list[np.ndarray]])
     texts: dict[str, list[str]] = field(default_factory=lambda: {"title": [], "detail": [], "look": []})
@@ -147,7 +152,8 @@ def timeline_frame(store: Store, plan: Planned | None, run: Measured | None, vie
     budget = GLYPHS // max(1, len(known))
     px_s = (last_s - first_s) / max(1.0, view.width_px)
     family = store.tasks.family.astype(np.int64)
-    make = _Maker(store, family, first_s - margin, last_s + margin, px_s, view.twin)
+    row_px = min((view.height_px - BAND_PX) / max(1, len(rows.shown)), ROW_PX)
+    make = _Maker(store, family, first_s - margin, last_s + margin, px_s, row_px, view.twin)
     blanks: list[tuple[float, float, float, float]] = []
     for number, row, stream, side, lane in lanes:
         top, bottom = lane_place(number, stream, side, run is not None)
@@ -253,7 +259,7 @@ def _draw_lane(
         make.texts["detail"].append(detail)
         begin, finish = max(float(start[place]), make.first_s), min(float(end[place]), make.last_s)
         room = (finish - begin) / make.px_s
-        if room > LABEL_PX:
+        if room > LABEL_PX and (bottom - top) * make.row_px >= LABEL_HEIGHT_PX:
             text = f"{name} …" if again else name
             chars = int((room - 8) / CHARACTER_PX)
             make.labels.append(
