@@ -12,7 +12,6 @@ from dtir_app.columns import open_imported
 from dtir_app.exporting.page import LIMIT_BYTES, offline_page
 from dtir_app.exporting.recording import Amount, selections
 from dtir_app.frames.overview import communication_tasks
-from dtir_app.gallery import examples
 from dtir_app.selection import selection_text
 
 from dtir.importers import load_bytes
@@ -107,6 +106,6 @@ def test_labels_cannot_leave_their_place() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [item.name for item in examples()])
-def test_the_default_page_of_every_bundled_program_is_small_enough(name: str) -> None:
+@pytest.mark.parametrize("name", ["transformer_train", "llama_block"])  # the largest, and one of another format
+def test_the_default_page_of_a_bundled_program_is_small_enough(name: str) -> None:
     assert len(offline_page(opened_example(name))) <= LIMIT_BYTES
