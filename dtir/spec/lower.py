@@ -21,22 +21,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from dtir.ir.builder import ProgramBuilder
 from dtir.ir.collectives import AllGather, AllReduce
 from dtir.ir.ids import Lineage, NodeId, ValueId
-from dtir.ir.mesh import LogicalMesh, MeshAxis
 from dtir.ir.program import DistributedTaskIR
-from dtir.ir.ranks import RankRange
 from dtir.ir.reductions import ReductionKind
-from dtir.ir.sharding import Halo, HaloDim, Partial, ShardingSpec, ShardSizes
+from dtir.ir.sharding import Partial, ShardingSpec
 from dtir.ir.tasks import Collective, Reshard, ReshardKind
 from dtir.ir.types import OperationName
 from dtir.ir.values import ValueRole
 from dtir.spec.distribution import DistributionSpec
+from dtir.spec.domains import Domains
 from dtir.spec.errors import SpecError
+from dtir.spec.fitting import check_adapters, check_outputs, declared
 from dtir.spec.model import MLIPSpec, OutputKind
 from dtir.spec.op_adapter import OpAdapter
 from dtir.spec.outline import FIELDS, ModelOutline, Stage
@@ -46,8 +46,6 @@ from dtir.spec.transforms import ArgTransform, OutputTransform
 
 DTYPE = "f64"
 ITEM_BYTES = 8
-AXES = ("dx", "dy", "dz")
-DIMS = 3
 
 
 def lower(spec: MLIPSpec | DistributionSpec, partition: Partition, outline: ModelOutline) -> DistributedTaskIR:
@@ -61,28 +59,6 @@ def lower(spec: MLIPSpec | DistributionSpec, partition: Partition, outline: Mode
     return _Lowering(spec if isinstance(spec, MLIPSpec) else MLIPSpec(spec), partition, outline).program()
 
 
-def declared(core: DistributionSpec, partition: Partition, outline: ModelOutline) -> dict[str, Any]:
-    """What the program keeps of its declaration, for people: fields, policy, adapters, and how the box was cut."""
-    policy = core.storage.to_dict()
-    modes = ", ".join(f"{key} {value}" for key, value in policy.items() if key != "kind")
-    stages = {stage.op for stage in outline.stages}
-    adapters = [
-        f"{one.kind} {one.target}: "
-        + ("lowered" if one.target in stages else "pending, no stage of this model uses it")
-        for one in core.installed_order
-    ]
-    return {
-        "lowered.model": outline.name,
-        "lowered.policy": f"{policy['kind']} ({modes})" if modes else str(policy["kind"]),
-        "lowered.fields": list(core.shard_fields),
-        "lowered.adapters": adapters,
-        "lowered.grid": list(partition.grid),
-        "lowered.bins": list(partition.system.bins),
-        "lowered.ghost_bins": list(partition.ghost_bins),
-        "lowered.atoms": list(partition.layout.sizes),
-    }
-
-
 @dataclass
 class _Column:
     """Where a column stands: its value with own rows, and with ghosts or whole where that is up to date."""
@@ -93,7 +69,6 @@ class _Column:
     seen_version: int = -1
     scattered: bool = False
     replicated: bool = False
-    history: list[str] = field(default_factory=list[str])
 
 
 class _Lowering:
@@ -108,17 +83,14 @@ class _Lowering:
             )
         if isinstance(self.policy, HaloPolicy) and not partition.sizes:
             raise SpecError("core.policy", f"policy {self.policy.kind} needs a spatial partition", "spec.lower")
-        self._check_outputs()
+        check_outputs(spec, outline)
         self.adapters: dict[str, tuple[int, OpAdapter]] = {}
         for number, adapter in enumerate(spec.distribution.custom_ops):
             self.adapters.setdefault(adapter.target, (number, adapter))
-        self._check_adapters()
-        self.shape = (*partition.system.bins, partition.system.slots)
-        cut = partition.grid if partition.sizes else (partition.ranks, 1, 1)
-        used = [axis for axis in range(DIMS) if cut[axis] > 1] or [0]
-        self.axis_of = {axis: AXES[axis] for axis in used}
-        self.mesh = LogicalMesh("domains", tuple(MeshAxis(AXES[axis], cut[axis]) for axis in used))
-        self.everyone = RankRange(0, self.mesh.size)
+        check_adapters(self.adapters, outline)
+        self.domains = Domains(partition, isinstance(self.policy, LocalPolicy))
+        self.shape, self.mesh = self.domains.shape, self.domains.mesh
+        self.axis_of, self.everyone = self.domains.axis_of, self.domains.everyone
         self.build = ProgramBuilder(
             f"{outline.name} of {partition.system.name} on {self.mesh.size} ranks",
             mesh=self.mesh,
@@ -126,63 +98,6 @@ class _Lowering:
         )
         self.columns: dict[str, _Column] = {}
         self._names: dict[str, int] = {}
-
-    def _check_outputs(self) -> None:
-        said = {**dict.fromkeys(self.spec.owned_only_outputs, "owned_only_outputs")}
-        said.update(dict.fromkeys(self.spec.all_reduce_outputs, "all_reduce_outputs"))
-        for name, where in said.items():
-            if name not in self.outline.outputs:
-                raise SpecError(where, f"model {self.outline.name} has no output {name!r}", "spec.lower")
-        for name, kind in self.spec.output_kinds.items():
-            wanted = self.outline.kinds.get(name)
-            if wanted is not None and kind not in (wanted, OutputKind.UNKNOWN):
-                raise SpecError(
-                    "output_kinds", f"output {name!r} is {wanted.value}, the spec says {kind.value}", "spec.lower"
-                )
-
-    def _check_adapters(self) -> None:
-        stages = {stage.op: stage for stage in self.outline.stages}
-        for target, (number, adapter) in self.adapters.items():
-            stage = stages.get(target)
-            if stage is None:
-                continue  # an operation of another model: a spec may serve several
-            for positions, columns, what in (
-                (adapter.arg_transforms, stage.reads, "arg_transforms"),
-                (adapter.output_transforms, stage.makes, "output_transforms"),
-            ):
-                beyond = [at for at in positions if at >= len(columns)]
-                if beyond:
-                    raise SpecError(
-                        f"core.custom_ops.{number}.{what}",
-                        f"{target} has {len(columns)} {'operands' if what == 'arg_transforms' else 'results'}, not {beyond[0] + 1}",
-                        "spec.lower",
-                    )
-
-    # -- layouts ---------------------------------------------------------------------------------------------------------
-
-    def _split(self, *, halo: bool = False) -> ShardingSpec:
-        if isinstance(self.policy, LocalPolicy):
-            return self._replicated(len(self.shape))
-        dims = (*((self.axis_of[axis],) if axis in self.axis_of else () for axis in range(DIMS)), ())
-        sizes: list[ShardSizes] = []
-        for axis, name in self.axis_of.items():
-            parts = self.partition.sizes[axis] if self.partition.sizes else self._block_sizes()
-            if len(set(parts)) > 1 or sum(parts) % self.mesh.axis_size(name):
-                sizes.append(ShardSizes(axis, tuple(parts)))
-        frame = [
-            HaloDim(axis, layers, layers)
-            for axis, layers in enumerate(self.partition.ghost_bins)
-            if axis in self.axis_of and layers
-        ]
-        return ShardingSpec(dims, (), sizes=tuple(sizes), halo=Halo(tuple(frame)) if halo and frame else None)
-
-    def _block_sizes(self) -> tuple[int, ...]:
-        from dtir.spec.partition import even_sizes
-
-        return even_sizes(self.shape[0], self.partition.ranks)
-
-    def _replicated(self, rank: int) -> ShardingSpec:
-        return ShardingSpec.replicated(rank, self.mesh.axis_names)
 
     def _name(self, base: str) -> str:
         """A name of its own for every version of a column."""
@@ -210,7 +125,7 @@ class _Lowering:
     def _input(self, column: str) -> None:
         owner = next((name for name, columns in FIELDS.items() if column in columns), column)
         split = owner in self.spec.distribution.shard_fields and not isinstance(self.policy, LocalPolicy)
-        layout = self._split() if split else self._replicated(len(self.shape))
+        layout = self.domains.split() if split else self.domains.replicated(len(self.shape))
         entry = "core.shard_fields" if split or not isinstance(self.policy, LocalPolicy) else "core.policy"
         value = self.build.input(
             self._name(column), self.shape, DTYPE, sharding=layout, attributes={"lowered.entry": entry}
@@ -236,7 +151,7 @@ class _Lowering:
                 operands.append(self._own(column))
         made: list[ValueId] = []
         names = [self._name(column) for column in stage.makes]
-        layout = self._replicated(len(self.shape)) if gathered else self._split()
+        layout = self.domains.replicated(len(self.shape)) if gathered else self.domains.split()
         for name in names:
             made.append(self.build.value(f"{name}.all" if gathered else name, self.shape, DTYPE, sharding=layout))
         entry = f"core.custom_ops.{number}" if adapter is not None else "model"
@@ -276,7 +191,7 @@ class _Lowering:
     def _sharded(self, column: str, value: ValueId, axis: int, name: str, entry: str) -> ValueId:
         before = next(item for item in self.build.values if item.id == value).sharding
         dims = tuple((name,) if dim == axis else axes for dim, axes in enumerate(before.dimension_axes))
-        whole = self._split()
+        whole = self.domains.split()
         sizes = tuple(item for item in whole.sizes if dims[item.dim])
         rest = tuple(one for one in before.replicated_axes if one != name)
         made = self.build.value(
@@ -316,7 +231,7 @@ class _Lowering:
         own = self._own(column)
         if found.seen is not None and found.seen_version == found.version:
             return found.seen
-        layout = self._split(halo=True)
+        layout = self.domains.split(halo=True)
         if layout.halo is None:
             return own
         made = self.build.value(self._name(f"{column}.halo"), self.shape, DTYPE, sharding=layout)
@@ -340,7 +255,7 @@ class _Lowering:
         if found.seen is not None and found.seen_version == found.version:
             return found.seen
         value = found.own
-        sharding = self._split()
+        sharding = self.domains.split()
         for axis, name in reversed(list(self.axis_of.items())):
             dims = tuple(() if dim == axis else axes for dim, axes in enumerate(sharding.dimension_axes))
             sharding = ShardingSpec(
@@ -359,18 +274,9 @@ class _Lowering:
 
     def _gather(self, axis: int, name: str, result: ShardingSpec) -> Collective | Reshard:
         """An all_gather where shards are even, else a reshard: collectives are over equal blocks."""
-        if any(item.dim == axis for item in self._split().sizes):
+        if any(item.dim == axis for item in self.domains.split().sizes):
             return Reshard()
-        return Collective(AllGather(self.everyone, self._largest(result) * ITEM_BYTES, axes=(name,), dim=axis))
-
-    def _largest(self, sharding: ShardingSpec) -> int:
-        """Elements of the largest block of a layout."""
-        count = 1
-        for dim, (extent, axes) in enumerate(zip(self.shape, sharding.dimension_axes, strict=True)):
-            parts = next((item.sizes for item in sharding.sizes if item.dim == dim), None)
-            ranks = math.prod(self.mesh.axis_size(axis) for axis in axes)
-            count *= max(parts) if parts is not None else extent // ranks
-        return count
+        return Collective(AllGather(self.everyone, self.domains.largest(result) * ITEM_BYTES, axes=(name,), dim=axis))
 
     def _kept(self, name: str, value: ValueId) -> ValueId:
         """Own rows of what was computed for all."""
@@ -408,14 +314,16 @@ class _Lowering:
         local = isinstance(self.policy, LocalPolicy) or self.mesh.size == 1
         reduced = not local and (self.spec.system_reductions or name in self.spec.all_reduce_outputs)
         # Without a reduction the sum over own rows is what the model hands out as the sum over all.
-        layout = ShardingSpec((), (), partial=Partial(axes, ReductionKind.SUM)) if reduced else self._replicated(0)
+        layout = (
+            ShardingSpec((), (), partial=Partial(axes, ReductionKind.SUM)) if reduced else self.domains.replicated(0)
+        )
         entry = f"output_kinds.{name}"
         total = self.build.value(self._name(f"{base}.share"), (), DTYPE, sharding=layout)
         noted = self._noted(entry, **{"op.dims": [0, 1, 2, 3]})
         self.build.task("core.sum", [own], [total], name=self._name(f"add {base}"), **noted)
         if reduced:
             reason = "all_reduce_outputs" if name in self.spec.all_reduce_outputs else "system_reductions"
-            made = self.build.value(self._name(f"{base}.sum"), (), DTYPE, sharding=self._replicated(0))
+            made = self.build.value(self._name(f"{base}.sum"), (), DTYPE, sharding=self.domains.replicated(0))
             body = Collective(AllReduce(self.everyone, ITEM_BYTES, ReductionKind.SUM, axes=axes))
             self.build.task(
                 "core.all_reduce", [total], [made], body=body, name=self._name(f"reduce {base}"), **self._noted(reason)
