@@ -7,5 +7,5 @@ from dtir_app.panels.base import Cell, Desk, Kind, Panel, Row
 
 __all__ = ["PANELS", "Cell", "Desk", "Kind", "Panel", "Row"]
 
-PANELS: tuple[Kind, ...] = (finding.KIND, timeline.KIND, diff.KIND, traffic.KIND, memory.KIND, run.KIND)
+PANELS: tuple[Kind, ...] = (finding.KIND, timeline.KIND, traffic.KIND, diff.KIND, memory.KIND, run.KIND)
 """In the order of the tabs; their names are those at the end of `dtir_app.state.VIEWS`."""
