@@ -299,6 +299,7 @@ class OpDef:
         object.__setattr__(self, "scale", _guarded(self.scale, self))
         object.__setattr__(self, "transition", _guarded(self.transition, self))
         object.__setattr__(self, "reach", _guarded(self.reach, self))
+        object.__setattr__(self, "flops", _guarded(self.flops, self))
 
     def check_call(self, call: OpCall) -> None:
         """Raise when the operator is not used with that many operands, or without a result.

@@ -256,3 +256,9 @@ def test_a_reshape_answers_in_groups() -> None:
 def test_the_number_of_operands_is_checked(name: str, count: int, wanted: str) -> None:
     with pytest.raises(OpError, match=wanted):
         require_op(name).check_arity(count)
+
+
+def test_the_work_of_a_call_with_too_few_operands_is_an_error_of_the_call() -> None:
+    """A program may be invalid, and its cost is asked for all the same."""
+    with pytest.raises(OpError, match="attention takes 3 operands, got 1"):
+        require_op("attention").flops(OpCall(((4, 8),), ((4, 8),)))
