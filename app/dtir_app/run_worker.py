@@ -14,6 +14,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
+from dtir.execute.binding import Binding
 from dtir.execute.launch import LaunchError
 from dtir.execute.run import Request, prepare_run, run_prepared
 from dtir.execute.runner import Interrupted, Timing
@@ -45,6 +46,7 @@ def main(folder: Path) -> int:
     request = Request(
         backend=asked["backend"],
         processes=asked["processes"],
+        binding=Binding.from_json(asked["binding"]) if asked["binding"] else None,
         seed=asked["seed"],
         timing=Timing(asked["repetitions"], asked["warmup"], asked["isolated"]),
         skip_local=asked["skip_local"],

@@ -44,6 +44,7 @@ class Asked:
         isolated: wait for all ranks before every communication.
         skip_local: communication only.
         seed: root of generated data.
+        binding: which rank lives where, as a file of it holds it; None as the back end likes.
     """
 
     backend: str = "numpy"
@@ -53,6 +54,7 @@ class Asked:
     isolated: bool = False
     skip_local: bool = False
     seed: int = 0
+    binding: str | None = None
 
     def fields(self) -> dict[str, Any]:
         """As the worker reads them."""

@@ -9,11 +9,13 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
 SCHEMA, VERSION = "dtir.binding", "1.0.0"
+_RANKS = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.ASCII)
 
 
 class BindingError(ValueError):
@@ -139,6 +141,50 @@ def spread(backend: str, ranks: int, processes: int, devices: int | None = None)
         count = each + (process < wide)
         seats += [Seat(process, None if devices is None else number % devices) for number in range(count)]
     return Binding(backend, tuple(seats))
+
+
+def in_turn(backend: str, ranks: int, processes: int) -> Binding:
+    """Ranks dealt to processes one after the other, so that neighbours live apart.
+
+    Raises:
+        BindingError: more processes than ranks, or none.
+
+    >>> [seat.process for seat in in_turn("mpi", 5, 2).seats]
+    [0, 1, 0, 1, 0]
+    """
+    spread(backend, ranks, processes)
+    return Binding(backend, tuple(Seat(rank % processes) for rank in range(ranks)))
+
+
+def from_groups(backend: str, text: str, ranks: int) -> Binding:
+    """The ranks of every process as people write them: ``0 1 | 2-4``, process 0 first.
+
+    Args:
+        ranks: of the program; every one is to be named once.
+
+    Raises:
+        BindingError: something that is no rank or range of ranks, a rank twice, missing or beyond the last one.
+
+    >>> [seat.process for seat in from_groups("mpi", "0 3 | 1-2", 4).seats]
+    [0, 1, 1, 0]
+    """
+    seats: dict[int, Seat] = {}
+    for process, group in enumerate(text.split("|")):
+        for word in group.replace(",", " ").split():
+            found = _RANKS.fullmatch(word)
+            if found is None:
+                raise BindingError(f"{word!r} is no rank or range of ranks, such as 3 or 0-3")
+            first, last = int(found[1]), int(found[2] or found[1])
+            if last < first or last >= ranks:
+                raise BindingError(f"{word!r} is not within the program's ranks 0 to {ranks - 1}")
+            for rank in range(first, last + 1):
+                if rank in seats:
+                    raise BindingError(f"rank {rank} is bound twice")
+                seats[rank] = Seat(process)
+    missing = [rank for rank in range(ranks) if rank not in seats]
+    if missing:
+        raise BindingError(f"{len(missing)} of {ranks} ranks have no process: {missing[:8]}")
+    return Binding(backend, tuple(seats[rank] for rank in range(ranks)))
 
 
 def require_fit(binding: Binding, ranks: int) -> None:

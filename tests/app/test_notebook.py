@@ -15,12 +15,16 @@ from dtir_app.notebook import explore
 from dtir_app.notebook.opening import _OPEN, open_object
 from dtir_app.notebook.sharing import SharedSelection, shared_selection
 from dtir_app.notebook.static import report_html, run_html
+from dtir_app.panels.sides import run_of as run_of_desk
 from dtir_app.selection import of_task
 from dtir_app.state import VIEWS
 from dtir_app.views import collectives_table, explorer, graph_view, inspector, mesh_view, view
 
 import dtir
+from dtir.execute import run_program
 from dtir.execute.record import Columns, RunRecord
+from dtir.execute.run import Request
+from dtir.execute.runner import Timing
 from dtir.importers import load_path
 from dtir.schema.display import Displayed
 from dtir.verify import verify
@@ -120,6 +124,22 @@ def test_a_run_finds_its_program() -> None:
         explore(run_of(one.digest))
     open_object(one)
     assert explore(run_of(one.digest)).store.name == one.name
+
+
+def test_a_run_is_the_measured_side_of_its_program() -> None:
+    one = load_path(example("fsdp").path).program
+    assert one is not None
+    runs = [run_program(one, Request(seed=seed, timing=Timing(2))).or_raise().record for seed in (1, 2)]
+    open_object(one)
+    first, second = (explore(run, view="timeline") for run in runs if run is not None)
+    for shown, run in ((first, runs[0]), (second, runs[1])):
+        measured = run_of_desk(shown.session.painter.desk)
+        assert measured is not None
+        assert measured.record is run
+    assert run_of_desk(explore(one).session.painter.desk) is None
+    page, _ = first._repr_mimebundle_()
+    assert "run of" in page["text/html"]
+    assert ET.fromstring(page["text/html"]).tag == "div"
 
 
 def test_outside_a_notebook_a_program_is_html() -> None:

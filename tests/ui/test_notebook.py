@@ -68,3 +68,26 @@ def test_one_selection_across_cells(page: Page, jupyter: Jupyter, page_watch: Pa
     # The program itself is the whole explorer, with tabs that turn.
     page.get_by_test_id("view-tensor").last.click()
     expect(page.get_by_text("before").last).to_be_visible()
+
+
+def test_a_run_is_set_against_the_plan_in_a_cell(page: Page, jupyter: Jupyter, page_watch: PageWatch) -> None:
+    page_watch.allow(r"cdn\.holoviz\.org/.*\.css|ERR_FAILED|Failed to load resource")
+    page.set_viewport_size({"width": 1400, "height": 2000})
+    address = jupyter.notebook(
+        "run.ipynb",
+        [
+            "import dtir\n"
+            f"program = dtir.load_path({str(example('fsdp').path)!r}).program\n"
+            "from dtir.execute import run_program\n"
+            "record = run_program(program).or_raise().record\n"
+            "from dtir_app.views import inspector",
+            "inspector(program, height=500)",
+            "record",
+        ],
+    )
+    page.goto(address)
+    page.wait_for_function(READY)
+    page.evaluate(RUN_ALL)
+    expect(page.get_by_test_id("inspector-title").first).to_be_visible(timeout=CELL_TIMEOUT_MS)
+    expect(page.get_by_test_id("timeline-sum-measured")).to_be_visible(timeout=CELL_TIMEOUT_MS)
+    wait_until(page, "model('timeline-bars').data.detail.some((text) => text.includes('measured'))")

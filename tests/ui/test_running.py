@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from dtir.cli import main
@@ -36,6 +37,29 @@ def test_a_run_from_the_explorer_becomes_the_measured_side(page: Page, server: S
     expect(page.get_by_test_id("inspector")).to_contain_text("Planned and measured")
     page.get_by_test_id("table-tab-diagnostics").click()
     expect(rows(page, "diagnostics").filter(has_text="run.").first).to_be_visible()
+
+
+def test_ranks_are_seated_on_processes_as_chosen(page: Page, server: Server) -> None:
+    pytest.importorskip("mpi4py", reason="pip install 'dtir[mpi]'")
+    open_program(page, server(), "halo", "run")
+    mpi = page.get_by_test_id("run-backend-mpi").get_by_role("radio")
+    expect(page.get_by_test_id("run-start")).to_be_enabled(timeout=TIMEOUT_MS)
+    if mpi.is_disabled():
+        pytest.skip(page.get_by_test_id("run-backend-mpi").inner_text())
+    expect(page.get_by_test_id("run-way")).to_have_count(0)
+    mpi.check()
+    seats = page.get_by_test_id("run-seats")
+    expect(seats).to_contain_text("process 0: ranks 0-")
+    page.get_by_test_id("run-way").select_option("turns")
+    expect(seats).to_contain_text("process 0: ranks 0, 2")
+    page.get_by_test_id("run-way").select_option("written")
+    expect(seats).to_contain_text("ranks have no process")
+    expect(page.get_by_test_id("run-start")).to_be_disabled()
+    page.get_by_test_id("run-written").fill("0 3 | 1-2 4-7")
+    page.get_by_test_id("run-written").press("Tab")
+    expect(seats).to_contain_text("process 0: ranks 0, 3 · process 1: ranks 1-2, 4-7")
+    page.get_by_test_id("run-start").click()
+    expect(page.get_by_test_id("run-row")).to_contain_text("2 processes", timeout=SLOW_MS)
 
 
 def test_a_run_can_be_cancelled(page: Page, server: Server) -> None:

@@ -10,15 +10,19 @@ export function render({model, el}) {
     if (!data.program) { put(root); return; }
     const now = data.running, active = !!now.active;
     const chosen = data.backends.find((item) => item.on);
-    const can = !active && !data.looking && !data.obstacles.length && chosen?.ok;
+    const seats = data.seats, written = !!seats.ways?.some((item) => item.on && item.name === 'written');
+    const can = !active && !data.looking && !data.obstacles.length && chosen?.ok && !seats.problem;
     keeping_focus(root, () => put(root, h('div', {class: 'run-grid'},
       h('section', {class: 'card', 'data-testid': 'run-form'}, h('h2', {}, 'Run here'),
         data.looking ? h('div', {class: 'busy', role: 'status'}, h('span', {class: 'spinner', 'aria-hidden': 'true'}), 'looking at what can run …') : null,
         data.obstacles.length ? h('div', {class: 'tone-error', 'data-testid': 'run-obstacles'}, h('p', {}, 'This program cannot be run:'), data.obstacles.map(([code, message, hint]) => h('div', {class: 'notice-line'}, h('b', {class: 'mono'}, code), ` ${message}`, hint ? h('span', {class: 'muted'}, ` ${hint}`) : null))) : null,
         h('div', {role: 'radiogroup', 'aria-label': 'Back end'}, data.backends.map((item) => h('label', {class: `backend${item.ok ? '' : ' off'}`, 'data-testid': `run-backend-${item.name}`},
-          h('input', {type: 'radio', name: 'backend', value: item.name, checked: item.on, disabled: !item.ok, 'data-focus': `backend-${item.name}`, onchange: () => send('run-set', {backend: item.name})}), h('b', {}, item.name), h('span', {class: 'muted'}, item.reason)))),
+          h('input', {type: 'radio', name: 'backend', value: item.name, checked: item.on, disabled: !item.ok, 'data-focus': `backend-${item.name}`, onchange: () => send('run-set', {backend: item.name})}), h('b', {}, item.name), item.ok ? h('span', {class: 'muted'}, item.reason) : h('details', {class: 'muted'}, h('summary', {}, 'cannot run here'), item.reason)))),
         h('div', {class: 'run-form'},
-          chosen?.processes ? number(data, 'processes', `processes for ${data.ranks} ranks`, 1, data.most.processes) : null,
+          seats.ways ? [h('label', {for: 'run-way'}, `${data.ranks} ranks on processes`), h('select', {id: 'run-way', 'data-testid': 'run-way', 'data-focus': 'way', onchange: (event) => send('run-set', {way: event.target.value})}, seats.ways.map((item) => h('option', {value: item.name, selected: item.on}, item.label)))] : null,
+          seats.ways && !written ? number(data, 'processes', 'processes', 1, data.most.processes) : null,
+          written ? [h('label', {for: 'run-written'}, 'ranks of each process'), h('textarea', {id: 'run-written', rows: 2, spellcheck: 'false', placeholder: '0 1 | 2-3, or a binding file', 'data-testid': 'run-written', 'data-focus': 'written', 'aria-describedby': 'run-seats', 'aria-invalid': String(!!seats.problem), onchange: (event) => send('run-set', {written: event.target.value})}, seats.written)] : null,
+          seats.ways ? h('p', {id: 'run-seats', class: `wide-field ${seats.problem ? 'tone-error' : 'muted'}`, role: 'status', 'data-testid': 'run-seats'}, seats.problem || seats.text) : null,
           number(data, 'repetitions', 'repetitions', 1, data.most.repetitions), number(data, 'warmup', 'warm-up runs', 0, data.most.repetitions),
           check(data, 'isolated', 'wait for all ranks before every communication'), check(data, 'skip_local', 'communication only')),
         h('p', {}, active ? button('Cancel', () => send('run-cancel'), {class: 'button', 'data-testid': 'run-cancel', 'data-focus': 'go'}) : button('Run', () => send('run-start'), {class: 'button run-primary', disabled: !can, 'data-testid': 'run-start', 'data-focus': 'go'}),

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from dtir_app.notebook.opening import Openable, open_object
+from dtir_app.notebook.opening import Openable, open_object, run_in
 from dtir_app.notebook.sharing import SharedSelection, shared_selection
 from dtir_app.notebook.static import static_html
 from dtir_app.notebook.widget import ExplorerView
@@ -25,7 +25,7 @@ def explore(
 
     Args:
         what: a program, a path, what an importer gave, a report of a verifier, or a run record. A report and a run name no
-            program by themselves: it must have been opened before in this kernel.
+            program by themselves: it must have been opened before in this kernel. A run is set against what is planned.
         view: the view to begin with.
         selection: what is selected, shared with other views; those of one program share one when None.
         dark: the theme.
@@ -36,4 +36,4 @@ def explore(
         ValueError: there is no such view, or a file holds no program.
     """
     opened = open_object(what)
-    return ExplorerView(opened, view=view, selection=selection, dark=dark, height=height)
+    return ExplorerView(opened, view=view, selection=selection, dark=dark, height=height, run=run_in(what))

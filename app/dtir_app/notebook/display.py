@@ -8,10 +8,10 @@ from dtir.execute.record import RunRecord
 from dtir.ir.program import DistributedTaskIR
 from dtir.schema.diagnostics import VerificationReport
 from dtir_app.notebook import explore
-from dtir_app.notebook.opening import program_of_report
+from dtir_app.notebook.opening import program_of_report, program_of_run
 from dtir_app.notebook.start import in_notebook
 from dtir_app.notebook.static import report_html, run_html
-from dtir_app.notebook.widget import TableView
+from dtir_app.notebook.widget import SingleView, TableView
 from dtir_app.text import plural
 
 
@@ -23,7 +23,7 @@ def bundle(what: object) -> Any:
         case VerificationReport():
             return _report(what)
         case RunRecord():
-            return {"text/html": run_html(what), "text/plain": f"<run of {what.program.get('name', 'a program')}>"}, {}
+            return _run(what)
         case _:
             return None
 
@@ -37,3 +37,13 @@ def _report(report: VerificationReport) -> Any:
             pass
     text = f"<report: {plural(len(report), 'finding')}>"
     return {"text/html": report_html(report), "text/plain": text}, {}
+
+
+def _run(run: RunRecord) -> Any:
+    """The program with the run as its measured side, where the program is open here; else the figures of the run as HTML."""
+    if in_notebook():
+        try:
+            return SingleView(program_of_run(run), "timeline", run=run)._repr_mimebundle_()
+        except LookupError:
+            pass
+    return {"text/html": run_html(run), "text/plain": f"<run of {run.program.get('name', 'a program')}>"}, {}

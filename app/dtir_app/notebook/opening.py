@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from functools import cache
 from pathlib import Path
 from typing import TypeAlias
 
@@ -12,7 +13,7 @@ from dtir.importers.base import Imported
 from dtir.ir.program import DistributedTaskIR
 from dtir.schema.diagnostics import DiagnosticSet
 from dtir_app.columns import build_store
-from dtir_app.library import open_program
+from dtir_app.library import Library, open_program
 from dtir_app.preparing import prepare
 from dtir_app.store import Opened
 
@@ -49,6 +50,17 @@ def open_object(what: Openable) -> Opened:
             return _kept(open_program(load_path(what)))
         case _:
             raise TypeError(f"what={type(what).__name__} is no program, path, report or run record")
+
+
+def run_in(what: Openable) -> RunRecord | None:
+    """What a program is to be compared with: a run that was given in its place."""
+    return what if isinstance(what, RunRecord) else None
+
+
+@cache
+def kernel_library() -> Library:
+    """What all views of this kernel share: the runs, and the threads for work that takes long."""
+    return Library()
 
 
 def _kept(opened: Opened) -> Opened:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dtir_app.notebook.opening import Openable, open_object
+from dtir_app.notebook.opening import Openable, open_object, run_in
 from dtir_app.notebook.sharing import SharedSelection
 from dtir_app.notebook.widget import ExplorerView, InspectorView, SingleView, TableView
 from dtir_app.state import VIEWS
@@ -40,14 +40,14 @@ def view(
     """
     if name not in VIEWS:
         raise ValueError(f"name={name!r} (str) is not one of {', '.join(VIEWS)}")
-    return SingleView(open_object(what), name, selection=selection, dark=dark, height=height)
+    return SingleView(open_object(what), name, selection=selection, dark=dark, height=height, run=run_in(what))
 
 
 def explorer(
     what: Openable, *, selection: SharedSelection | None = None, dark: bool = False, height: int = 760
 ) -> ExplorerView:
     """The whole explorer."""
-    return ExplorerView(open_object(what), selection=selection, dark=dark, height=height)
+    return ExplorerView(open_object(what), selection=selection, dark=dark, height=height, run=run_in(what))
 
 
 def overview(
@@ -82,32 +82,32 @@ def collectives_table(
     what: Openable, *, selection: SharedSelection | None = None, dark: bool = False, height: int = 320
 ) -> TableView:
     """Every communication, with groups, bytes and runs."""
-    return TableView(open_object(what), "collectives", selection=selection, dark=dark, height=height)
+    return TableView(open_object(what), "collectives", selection=selection, dark=dark, height=height, run=run_in(what))
 
 
 def diagnostics_table(
     what: Openable, *, selection: SharedSelection | None = None, dark: bool = False, height: int = 320
 ) -> TableView:
     """Every finding."""
-    return TableView(open_object(what), "diagnostics", selection=selection, dark=dark, height=height)
+    return TableView(open_object(what), "diagnostics", selection=selection, dark=dark, height=height, run=run_in(what))
 
 
 def tasks_table(
     what: Openable, *, selection: SharedSelection | None = None, dark: bool = False, height: int = 320
 ) -> TableView:
     """Every task."""
-    return TableView(open_object(what), "tasks", selection=selection, dark=dark, height=height)
+    return TableView(open_object(what), "tasks", selection=selection, dark=dark, height=height, run=run_in(what))
 
 
 def tensors_table(
     what: Openable, *, selection: SharedSelection | None = None, dark: bool = False, height: int = 320
 ) -> TableView:
     """Every tensor."""
-    return TableView(open_object(what), "tensors", selection=selection, dark=dark, height=height)
+    return TableView(open_object(what), "tensors", selection=selection, dark=dark, height=height, run=run_in(what))
 
 
 def inspector(
     what: Openable, *, selection: SharedSelection | None = None, dark: bool = False, height: int = 460
 ) -> InspectorView:
     """Everything about what is selected."""
-    return InspectorView(open_object(what), selection=selection, dark=dark, height=height)
+    return InspectorView(open_object(what), selection=selection, dark=dark, height=height, run=run_in(what))

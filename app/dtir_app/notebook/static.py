@@ -21,8 +21,8 @@ ROWS = 12
 WIDEST_PX = 900.0
 
 
-def static_html(opened: Opened) -> str:
-    """A program: what it is, its graph, what was found, what communicates."""
+def static_html(opened: Opened, run: RunRecord | None = None) -> str:
+    """A program: what it is, its graph, what was found, what communicates; and the run that it is compared with."""
     assert opened.store is not None
     store = opened.store
     counts = store.counts()
@@ -32,7 +32,8 @@ def static_html(opened: Opened) -> str:
         f"{plural(len(store.tasks), 'task')} · {plural(len(store.values), 'tensor')} · "
         f"{plural(len(communication_tasks(store)), 'communication')} · {found}"
     )
-    return _boxed(head, _graph(opened), *(_table_of(store, table) for table in ("diagnostics", "collectives")))
+    tables = (_table_of(store, table) for table in ("diagnostics", "collectives"))
+    return _boxed(head, _graph(opened), *tables, run_html(run) if run is not None else "")
 
 
 def report_html(report: DiagnosticSet) -> str:

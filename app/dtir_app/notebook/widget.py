@@ -11,13 +11,16 @@ import param
 from panel.io.notebook import push_notebook
 from panel.viewable import Viewer
 
+from dtir.execute.record import RunRecord
 from dtir_app.components import Element
 from dtir_app.exporting.rows import figures_of, rows_of_views
-from dtir_app.library import Library
+from dtir_app.notebook.opening import kernel_library
 from dtir_app.notebook.sharing import SharedSelection, shared_selection
 from dtir_app.notebook.start import in_notebook, start
 from dtir_app.notebook.static import static_html
 from dtir_app.panels.base import Row
+from dtir_app.panels.sides import attach
+from dtir_app.planning import base_of
 from dtir_app.selection import NOTHING, find_selection, selection_text
 from dtir_app.session import Session
 from dtir_app.state import TABLES, VIEWS
@@ -40,18 +43,29 @@ class _Shown(Viewer):
         opened: the program.
         selection: what is selected; the one that views of the program share when None.
         dark: the theme.
+        run: what was measured of the program, to be set against what is planned.
     """
 
     selection = param.ClassSelector(class_=SharedSelection, doc="what is selected, shared with other views")
 
-    def __init__(self, opened: Opened, *, selection: SharedSelection | None = None, dark: bool = False) -> None:
+    def __init__(
+        self,
+        opened: Opened,
+        *,
+        selection: SharedSelection | None = None,
+        dark: bool = False,
+        run: RunRecord | None = None,
+    ) -> None:
         assert opened.store is not None
         super().__init__(selection=selection or shared_selection(opened.digest))
         self.opened = opened
         self.store: Store = opened.store
         self.dark = dark
-        self.session = Session(Library(), dark=dark)
+        self.run = run
+        self.session = Session(kernel_library(), dark=dark)
         self.session.state.param.update(**self.session.state.program_fields(opened, ""))
+        if run is not None:
+            attach(self.session.painter.desk, base_of(self.store), run, "given here")
         self._layout: pn.Column | None = None
         self.session.pen.written = self._written
         self._linked = False
@@ -139,7 +153,7 @@ class _Shown(Viewer):
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
         """Live in a kernel that somebody looks at, else a page of HTML."""
         if not in_notebook():
-            return {"text/html": static_html(self.opened), "text/plain": repr(self)}, {}
+            return {"text/html": static_html(self.opened, self.run), "text/plain": repr(self)}, {}
         start()
         return super()._repr_mimebundle_(include, exclude)
 
@@ -153,7 +167,7 @@ class ExplorerView(_Shown):
     Args:
         opened: the program.
         view: the view to begin with.
-        selection, dark: as for every view.
+        selection, dark, run: as for every view.
         height: in pixels.
 
     Raises:
@@ -168,10 +182,11 @@ class ExplorerView(_Shown):
         selection: SharedSelection | None = None,
         dark: bool = False,
         height: int = 760,
+        run: RunRecord | None = None,
     ) -> None:
         if view is not None and view not in VIEWS:
             raise ValueError(f"view={view!r} (str) is not one of {', '.join(VIEWS)}")
-        super().__init__(opened, selection=selection, dark=dark)
+        super().__init__(opened, selection=selection, dark=dark, run=run)
         self._height = height
         self._views: Mapping[str, pn.Column] = {}
         if view is not None:
@@ -205,7 +220,7 @@ class SingleView(_Shown):
     Args:
         opened: the program.
         view: its name.
-        selection, dark: as for every view.
+        selection, dark, run: as for every view.
         height: in pixels.
     """
 
@@ -217,8 +232,9 @@ class SingleView(_Shown):
         selection: SharedSelection | None = None,
         dark: bool = False,
         height: int = 460,
+        run: RunRecord | None = None,
     ) -> None:
-        super().__init__(opened, selection=selection, dark=dark)
+        super().__init__(opened, selection=selection, dark=dark, run=run)
         self._height = height
         self.session.state.view = view
 
@@ -233,7 +249,7 @@ class TableView(_Shown):
     Args:
         opened: the program.
         table: ``collectives``, ``diagnostics``, ``tasks`` or ``tensors``.
-        selection, dark: as for every view.
+        selection, dark, run: as for every view.
         height: in pixels.
     """
 
@@ -245,10 +261,11 @@ class TableView(_Shown):
         selection: SharedSelection | None = None,
         dark: bool = False,
         height: int = 320,
+        run: RunRecord | None = None,
     ) -> None:
         if table not in TABLES:
             raise ValueError(f"table={table!r} (str) is not one of {', '.join(TABLES)}")
-        super().__init__(opened, selection=selection, dark=dark)
+        super().__init__(opened, selection=selection, dark=dark, run=run)
         self._height = height
         self.session.state.table = table
 
@@ -260,9 +277,15 @@ class InspectorView(_Shown):
     """What is to be said about the selection, alone."""
 
     def __init__(
-        self, opened: Opened, *, selection: SharedSelection | None = None, dark: bool = False, height: int = 460
+        self,
+        opened: Opened,
+        *,
+        selection: SharedSelection | None = None,
+        dark: bool = False,
+        height: int = 460,
+        run: RunRecord | None = None,
     ) -> None:
-        super().__init__(opened, selection=selection, dark=dark)
+        super().__init__(opened, selection=selection, dark=dark, run=run)
         self._height = height
 
     def _ready(self) -> pn.Column:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
 from datetime import datetime
 from functools import partial
@@ -24,6 +25,7 @@ from dtir_app.running import (
     obstacles,
     possible_backends,
 )
+from dtir_app.seating import LONGEST, WAYS, Seating, seating
 from dtir_app.store import Store
 
 if TYPE_CHECKING:
@@ -62,15 +64,7 @@ class RunPanel:
         here = self.running if self.running is not None and self.base is base else None
         known = _facts(desk, base)
         chosen = desk.state.options.get(NAME, {})
-        asked = Asked(
-            backend=chosen.get("backend", "numpy"),
-            processes=chosen.get("processes"),
-            repetitions=chosen.get("repetitions", 5),
-            warmup=chosen.get("warmup", 1),
-            isolated=chosen.get("isolated", False),
-            skip_local=chosen.get("skip_local", False),
-        )
-        self._box.show(_content(desk, base, asked, known, here))
+        self._box.show(_content(desk, base, chosen, known, here))
 
     def close(self) -> None:
         """The page is gone: nothing goes on running for it."""
@@ -89,13 +83,35 @@ def _facts(desk: Desk, base: Store) -> tuple[tuple[Possible, ...], tuple[Obstacl
     return found.result() if found.done() else None
 
 
+def asked_of(chosen: Mapping[str, Any], backends: Iterable[Possible], base: Store) -> tuple[Asked, Seating | None]:
+    """A run as the form has it, and where its ranks are to live; None where its back end has one process."""
+    backend, ranks = chosen.get("backend", "numpy"), base.mesh.size
+    several = any(item.processes for item in backends if item.name == backend)
+    processes = min(ranks, chosen.get("processes") or 2)
+    seats = (
+        seating(backend, chosen.get("way", "blocks"), chosen.get("written", ""), ranks, processes, MOST_PROCESSES)
+        if several
+        else None
+    )
+    return Asked(
+        backend,
+        seats.binding.processes if seats is not None and seats.binding is not None else processes if several else None,
+        chosen.get("repetitions", 5),
+        chosen.get("warmup", 1),
+        chosen.get("isolated", False),
+        chosen.get("skip_local", False),
+        binding=seats.binding.to_json() if seats is not None and seats.binding is not None else None,
+    ), seats
+
+
 def _content(
     desk: Desk,
     base: Store,
-    asked: Asked,
+    form: Mapping[str, Any],
     known: tuple[tuple[Possible, ...], tuple[Obstacle, ...]] | None,
     running: Running | None,
 ) -> dict[str, object]:
+    asked, seats = asked_of(form, known[0] if known is not None else (), base)
     backends = [] if known is None else [
         {"name": item.name, "ok": item.ok, "reason": item.reason, "on": item.name == asked.backend, "processes": item.processes}
         for item in known[0]
@@ -122,7 +138,23 @@ def _content(
         "obstacles": []
         if known is None
         else [[item.code, item.message, item.hint] for item in standing(known[1], asked.skip_local)],
-        "asked": {**asked.fields(), "processes": asked.processes or min(2, base.mesh.size)},
+        "asked": {
+            "processes": asked.processes or min(2, base.mesh.size),
+            "repetitions": asked.repetitions,
+            "warmup": asked.warmup,
+            "isolated": asked.isolated,
+            "skip_local": asked.skip_local,
+        },
+        "seats": {
+            "ways": [
+                {"name": name, "label": label, "on": name == form.get("way", "blocks")} for name, label in WAYS.items()
+            ],
+            "written": form.get("written", ""),
+            "text": seats.text,
+            "problem": seats.problem,
+        }
+        if seats is not None
+        else {},
         "most": {"processes": min(MOST_PROCESSES, base.mesh.size), "repetitions": MOST_REPETITIONS},
         "running": state,
         "runs": [
@@ -199,6 +231,10 @@ def set_choice(context: Context, message: Message) -> None:
     for name in ("isolated", "skip_local"):
         if name in message:
             changes[name] = bool(message[name])
+    if message.get("way") in WAYS:
+        changes["way"] = message["way"]
+    if isinstance(message.get("written"), str):
+        changes["written"] = message["written"][:LONGEST]
     if changes:
         choose(context.state, NAME, **changes)
 
@@ -224,14 +260,9 @@ def start(context: Context, message: Message) -> None:
     against = standing(against, chosen.get("skip_local", False))
     if against or busy or not any(item.ok and item.name == name for item in backends) or len(_running) >= MOST_AT_ONCE:
         return
-    asked = Asked(
-        name,
-        chosen.get("processes") or min(2, base.mesh.size) if name == "mpi" else None,
-        chosen.get("repetitions", 5),
-        chosen.get("warmup", 1),
-        chosen.get("isolated", False),
-        chosen.get("skip_local", False),
-    )
+    asked, seats = asked_of(chosen, backends, base)
+    if seats is not None and seats.binding is None:
+        return
     panel.base = base
     panel.running = Running(base.program, asked, partial(_told, panel, desk, base))
     _running.append(panel.running)
