@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import cast
 
 from dtir.importers.base import DEFAULT_LIMITS, Imported, Limits, Loader, Source, refused
+from dtir.importers.collecting import uncollected
 from dtir.importers.detect import recognise, refuse_head, unknown, unsupported
 from dtir.importers.read import Unpacked, problem, read_path, read_stream
 from dtir.schema.diagnostics import Diagnostic, DiagnosticSet, Severity
@@ -120,7 +121,8 @@ def open_set(items: Sequence[str | Path | tuple[str, bytes] | Source], *, limits
     """
     from dtir.importers.several import open_set as opened
 
-    return opened(items, limits=limits)
+    with uncollected():
+        return opened(items, limits=limits)
 
 
 def load_several(
@@ -189,7 +191,8 @@ def _dispatch(name: str, unpacked: Unpacked) -> Imported:
             source = Source(name, unpacked.data, unpacked.data.decode("utf-8"))
         except UnicodeDecodeError as error:
             return refused(source.label, _encoding(unpacked.data, error), format=known.name, digest=source.digest())
-    loaded = LOADERS[known.name]()(source)
+    with uncollected():
+        loaded = LOADERS[known.name]()(source)
     return replace(loaded, diagnostics=DiagnosticSet((*loaded.diagnostics, *cut))) if cut else loaded
 
 
