@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gc
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 _lock = threading.Lock()
@@ -17,7 +17,7 @@ _was_on = False
 
 
 @contextmanager
-def uncollected() -> Iterator[None]:
+def uncollected() -> Generator[None]:
     """No collection of cycles within; the last reader that ends, of whatever thread, lets the collector go on.
 
     >>> with uncollected():
