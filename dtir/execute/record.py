@@ -248,7 +248,9 @@ def _check_places(found: RecordFile) -> None:
 
 
 def _columns(columns: Columns) -> dict[str, list[Any]]:
-    return {name: getattr(columns, name) for name in COLUMNS}
+    # A run that is ended writes its record while the thread that runs may go on: only rows that are whole by now.
+    whole = min(len(getattr(columns, name)) for name in reversed(COLUMNS))
+    return {name: getattr(columns, name)[:whole] for name in COLUMNS}
 
 
 def _read_columns(found: ColumnsFile) -> Columns:

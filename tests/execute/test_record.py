@@ -308,3 +308,13 @@ def test_files_are_replaced_whole(tmp_path: Path) -> None:
         write_bytes(tmp_path / "no" / "x", b"")
     with pytest.raises(IsADirectoryError):
         write_bytes(tmp_path, b"")
+
+
+def test_rows_that_another_thread_is_still_writing_are_left_out() -> None:
+    growing = Columns()
+    growing.add(0, 0, 0, 1, 2)
+    growing.step.append(0)
+    growing.rank.append(1)
+    read = RunRecord.from_json(record(records=growing).to_json())
+    assert read.records.rank == [0]
+    assert len(read.records.step) == len(read.records.messages) == 1

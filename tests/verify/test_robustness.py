@@ -53,7 +53,7 @@ def test_programs_of_the_upstream_format_are_judged(program: DistributedTaskIR, 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-@settings(max_examples=2000)
+@settings(max_examples=500)
 @given(wild_programs() | wild_programs(tame=True), st.sampled_from(MODES), st.sampled_from(STRICTNESS))
 def test_many_programs_are_judged(program: DistributedTaskIR, mode: Mode | None, strictness: Strictness) -> None:
     check(program, mode, strictness)
