@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from dtir.cost.hlo_work import ALIASES, IN_PLACE
-from dtir.cost.index import ScopeIndex, communicates
+from dtir.cost.index import ScopeIndex
+from dtir.cost.lives import lives, reused
 from dtir.cost.schedule import Schedule
 from dtir.cost.task_work import is_fusion
 from dtir.ir.ids import RegionId
 from dtir.ir.ranks import rank_set
-from dtir.ir.tasks import Branch, Call, Control, Loop, Region
+from dtir.ir.tasks import Branch, Call, Loop, Region
 
 HLO = "hlo"
 BEFORE = -1
@@ -111,7 +111,7 @@ class _Walk:
             if len(index.tasks[place].ranks) == size
             or self._one in self._made.classes.of_ranks(index.tasks[place].ranks)
         ]
-        roots, last = self._roots(index, order)
+        roots, last = lives(index, order)
         born: dict[int, int] = dict.fromkeys((roots[value] for value in index.inputs), BEFORE)
         live: dict[int, float] = {value: self.size(index, value) for value in born}
         ends: dict[int, list[int]] = {}
@@ -125,8 +125,13 @@ class _Walk:
             sizes = {value: live[value] for value in dying}
             made_here = list(dict.fromkeys(roots[value] for value in index.writes[place]))
             fresh = {value: self.size(index, value) for value in made_here if value not in live}
-            taken = self._reused(
-                index, place, dying, roots, sizes | fresh | {v: live[v] for v in made_here if v in live}
+            taken = reused(
+                self._made.program,
+                index,
+                place,
+                dying,
+                roots,
+                sizes | fresh | {v: live[v] for v in made_here if v in live},
             )
             for value, bytes_of_value in fresh.items():
                 live[value] = bytes_of_value
@@ -146,61 +151,6 @@ class _Walk:
         blocks += [Block(value, bytes_of_value, born[value], None) for value, bytes_of_value in live.items()]
         blocks.sort(key=lambda item: (item.born, item.value))
         return blocks, inside, order
-
-    def _roots(self, index: ScopeIndex, order: Sequence[int]) -> tuple[dict[int, int], dict[int, int]]:
-        """For every value the one whose memory it is; for every such one the place of its last use (outputs have none)."""
-        roots = {value: value for value in range(len(index.scope.values))}
-        last: dict[int, int] = {}
-        started = {index.tasks[place].id: place for place in order if communicates(index.tasks[place])}
-        for at, place in enumerate(order):
-            task, reads, writes = index.tasks[place], index.reads[place], index.writes[place]
-            if task.operation.dialect == HLO and task.operation.name in ALIASES and reads and len(writes) == 1:
-                roots[writes[0]] = roots[reads[task.operands[0] if task.operands else 0]]
-            elif isinstance(task.body, Control) and len(writes) == len(reads):
-                roots.update({result: roots[operand] for result, operand in zip(writes, reads, strict=True)})
-            for value in (*reads, *writes):
-                last[roots[value]] = at
-            for item in task.completes:
-                for value in index.reads[started[item]] if item in started else ():
-                    last[roots[value]] = at
-        for value in index.outputs:
-            last.pop(roots[value], None)
-        for value in index.inputs:
-            if value not in index.outputs:
-                last.setdefault(roots[value], len(order))
-        return roots, last
-
-    def _reused(
-        self,
-        index: ScopeIndex,
-        place: int,
-        dying: Sequence[int],
-        roots: Mapping[int, int],
-        sizes: Mapping[int, float],
-    ) -> float:
-        """Bytes of operands whose place results take: what a loop carries, an update of what nobody reads any more."""
-        task = index.tasks[place]
-        if isinstance(task.body, Loop):
-            return min(
-                sum(sizes[value] for value in dying), sum(sizes.get(roots[value], 0.0) for value in index.writes[place])
-            )
-        if task.operation.dialect != HLO or not index.writes[place] or not index.reads[place]:
-            return 0.0
-        if task.operation.name not in IN_PLACE and not (is_fusion(task) and self._updates(task.body)):
-            return 0.0
-        gone = set(dying)
-        for result in index.writes[place]:
-            for operand in index.reads[place]:
-                if roots[operand] in gone and sizes[roots[operand]] == sizes.get(roots[result], 0.0) > 0:
-                    return sizes[roots[result]]
-        return 0.0
-
-    def _updates(self, body: object) -> bool:
-        """Whether the last operation of a fusion updates in place."""
-        region = next(
-            (item for item in self._made.program.regions if isinstance(body, Call) and item.id == body.region), None
-        )
-        return region is not None and any(task.operation.name in IN_PLACE for task in region.tasks[-2:])
 
     def _inner(self, index: ScopeIndex, place: int, dying: Mapping[int, float]) -> tuple[float, float] | None:
         """The peak of what a task enters, and the bytes around it that are counted inside already."""

@@ -13,13 +13,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from dtir.cost.hlo_work import ALIASES, IN_PLACE
-from dtir.cost.index import ScopeIndex, communicates
+from dtir.cost.index import ScopeIndex
+from dtir.cost.lives import lives, reused
 from dtir.cost.schedule import Schedule
-from dtir.cost.task_work import HLO, is_fusion
+from dtir.cost.task_work import is_fusion
 from dtir.ir.ids import RegionId
 from dtir.ir.ranks import rank_set
-from dtir.ir.tasks import Branch, Call, Control, Loop, Region
+from dtir.ir.tasks import Branch, Call, Loop, Region
 
 LARGEST_SHOWN = 8
 
@@ -130,7 +130,7 @@ class _Walk:
         if index.base in self._peaks and index.tasks:
             return self._peaks[index.base]
         order = [place for place in index.order if self._runs(index, place)]
-        roots, last = self._lives(index, order)
+        roots, last = lives(index, order)
         sizes = {value: self.size(index, value) for value in roots.values()}
         live = dict.fromkeys(roots[value] for value in index.inputs)
         ends: dict[int, list[int]] = {}
@@ -146,7 +146,7 @@ class _Walk:
                 if root not in live:
                     live[root] = None
                     total += sizes[root]
-            in_place = self._reused(index, place, dying, roots, sizes)
+            in_place = reused(self._made.program, index, place, dying, roots, sizes)
             if total - in_place > peak.size:
                 peak = self._held(index, live, sizes, total - in_place, self._name(index, place))
             if inner is not None:
@@ -176,72 +176,6 @@ class _Walk:
     def _runs(self, index: ScopeIndex, place: int) -> bool:
         ranks = index.tasks[place].ranks
         return len(ranks) == self._made.program.mesh.size or self._one in self._made.classes.of_ranks(ranks)
-
-    # -- lives ------------------------------------------------------------------------------------------------------------
-
-    def _lives(self, index: ScopeIndex, order: Sequence[int]) -> tuple[dict[int, int], dict[int, int]]:
-        """For every value the one whose memory it is; for every such one the position of its last use (outputs have none)."""
-        roots: dict[int, int] = {value: value for value in range(len(index.scope.values))}
-        last: dict[int, int] = {}
-        started = {index.tasks[place].id: place for place in order if communicates(index.tasks[place])}
-        for position, place in enumerate(order):
-            task = index.tasks[place]
-            source = self._alias(index, place)
-            if source is not None and len(index.writes[place]) == 1:
-                roots[index.writes[place][0]] = roots[source]
-            elif isinstance(task.body, Control) and len(index.writes[place]) == len(index.reads[place]):
-                for result, operand in zip(index.writes[place], index.reads[place], strict=True):
-                    roots[result] = roots[operand]
-            for value in (*index.reads[place], *index.writes[place]):
-                last[roots[value]] = position
-            for item in task.completes:
-                if item in started:
-                    for value in index.reads[started[item]]:
-                        last[roots[value]] = position
-        for value in index.outputs:
-            last.pop(roots[value], None)
-        for value in index.inputs:
-            if roots[value] not in last and value not in index.outputs:
-                last.setdefault(roots[value], len(order))
-        return roots, last
-
-    def _alias(self, index: ScopeIndex, place: int) -> int | None:
-        task = index.tasks[place]
-        if task.operation.dialect == HLO and task.operation.name in ALIASES and index.reads[place]:
-            return index.reads[place][task.operands[0] if task.operands else 0]
-        return None
-
-    def _reused(
-        self,
-        index: ScopeIndex,
-        place: int,
-        dying: Sequence[int],
-        roots: Mapping[int, int],
-        sizes: Mapping[int, float],
-    ) -> float:
-        """Bytes of operands whose place results take: what a loop carries, an update of what nobody reads any more."""
-        task = index.tasks[place]
-        if isinstance(task.body, Loop):
-            return min(sum(sizes[value] for value in dying), sum(sizes[roots[value]] for value in index.writes[place]))
-        if task.operation.dialect != HLO or not index.writes[place] or not index.reads[place]:
-            return 0
-        if task.operation.name not in IN_PLACE and not (is_fusion(task) and self._updates(task.body)):
-            return 0
-        gone = set(dying)
-        for result in index.writes[place]:
-            for operand in index.reads[place]:
-                if roots[operand] in gone and sizes[roots[operand]] == sizes[roots[result]] > 0:
-                    return sizes[roots[result]]
-        return 0
-
-    def _updates(self, body: object) -> bool:
-        """Whether the last operation of a fusion updates in place."""
-        if not isinstance(body, Call):
-            return False
-        for region in self._made.program.regions:
-            if region.id == body.region:
-                return any(task.operation.name in IN_PLACE for task in region.tasks[-2:])
-        return False
 
     # -- regions ------------------------------------------------------------------------------------------------------------
 
