@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dtir.importers.hlo import analyse_text, import_hlo
+from tests.helpers.mangle import mutate
 from tests.importers.hlo.hlo_files import fixture_paths, read
 
 TEXTS = [read(path) for path in fixture_paths()]
@@ -39,30 +40,10 @@ PIECES = [
 ]
 
 
-def mutate(text: str, rng: random.Random) -> str:
-    for _ in range(rng.randrange(1, 6)):
-        at = rng.randrange(len(text) + 1)
-        match rng.randrange(5):
-            case 0:
-                text = text[:at] + rng.choice(PIECES) + text[at:]
-            case 1:
-                text = text[:at] + text[at + rng.randrange(1, 90) :]
-            case 2:
-                start = rng.randrange(len(text) + 1)
-                text = text[:at] + text[start : start + rng.randrange(200)] + text[at:]
-            case 3:
-                lines = text.split("\n")
-                lines.pop(rng.randrange(len(lines)))
-                text = "\n".join(lines)
-            case _:
-                text = text[:at] if rng.random() < 0.3 else text[:at] + rng.choice(PIECES) + text[at + 1 :]
-    return text
-
-
 @settings(max_examples=300)
 @given(st.sampled_from(TEXTS), st.integers(0, 2**32))
 def test_mutated_files(text: str, seed: int) -> None:
-    broken = mutate(text, random.Random(seed))
+    broken = mutate(text, random.Random(seed), PIECES)
     found = import_hlo(broken)
     assert (found.program is None) == (not found.diagnostics.ok)
     if found.program is not None:

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dtir.importers.stablehlo.importer import import_mlir
+from tests.helpers.mangle import mutate
 from tests.importers.stablehlo.mlir_files import FIXTURES
 
 TEXTS = [path.read_text() for path in sorted(FIXTURES.glob("*.mlir"))]
@@ -35,26 +36,6 @@ PIECES = [
 ]
 
 
-def mutate(text: str, rng: random.Random) -> str:
-    for _ in range(rng.randrange(1, 6)):
-        at = rng.randrange(len(text) + 1)
-        match rng.randrange(5):
-            case 0:
-                text = text[:at] + rng.choice(PIECES) + text[at:]
-            case 1:
-                text = text[:at] + text[at + rng.randrange(1, 60) :]
-            case 2:
-                start = rng.randrange(len(text) + 1)
-                text = text[:at] + text[start : start + rng.randrange(200)] + text[at:]
-            case 3:
-                lines = text.split("\n")
-                lines.pop(rng.randrange(len(lines)))
-                text = "\n".join(lines)
-            case _:
-                text = text[:at] if rng.random() < 0.3 else text[:at] + rng.choice(PIECES) + text[at + 1 :]
-    return text
-
-
 def check(text: str) -> None:
     found = import_mlir(text)
     assert found.parts
@@ -72,7 +53,7 @@ def check(text: str) -> None:
 @pytest.mark.parametrize("seed", range(300))
 def test_mutated_files(seed: int) -> None:
     rng = random.Random(seed)
-    check(mutate(rng.choice(TEXTS), rng))
+    check(mutate(rng.choice(TEXTS), rng, PIECES))
 
 
 @pytest.mark.parametrize("text", TEXTS, ids=range(len(TEXTS)))
