@@ -150,7 +150,8 @@ def judge(
         from dtir.verify.value import judge_values
 
         found += judge_values(program).diagnostics
-    return VerificationReport(tuple(found))
+    # A value that a task takes twice is at fault once.
+    return VerificationReport(tuple(dict.fromkeys(found)))
 
 
 def _check_argument(name: str, given: Sequence[str], known: Sequence[str]) -> None:

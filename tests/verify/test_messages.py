@@ -6,8 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from dtir.ir.collectives import AllToAll
+from dtir.ir.ranks import all_ranks
+from dtir.ir.tasks import Collective
 from dtir.schema.diagnostics import Diagnostic
+from dtir.verify import verify
 from tests.helpers.authoring import codes, judged, read_cases, sketch
+from tests.helpers.programs import mesh_of, program, task, value_id
 
 FOLDER = Path(__file__).parent / "cases"
 
@@ -151,3 +156,12 @@ def test_an_unknown_argument_is_named_with_the_known_ones(options: dict[str, obj
     with pytest.raises(ValueError) as error:  # noqa: PT011 - the text is compared whole
         judged(sketch(SENDS), **options)  # type: ignore[arg-type]
     assert str(error.value) == message
+
+
+def test_a_value_that_a_task_takes_twice_is_at_fault_once() -> None:
+    mesh = mesh_of(tp=1)
+    body = Collective(AllToAll(all_ranks(1), 0, ("tp",)))
+    twice = task("t", mesh, body, ("x",), ("h", "y"), operands=(0, 0))
+    made = program(mesh, tasks=(twice,), outputs=(value_id("h"), value_id("y")))
+    found = [item for item in verify(made) if item.code == "redundant.collective"]
+    assert [item.message for item in found] == ["t (all_to_all): its groups have one member"]
