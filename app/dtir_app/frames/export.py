@@ -50,6 +50,8 @@ def selection_csv(content: Mapping[str, Any]) -> str:
         for row in section["rows"]:
             text = row["text"] or " ".join(link["text"] for link in row["links"])
             writer.writerow([_neutral(cell) for cell in (section["title"], row["label"], text, row["note"])])
+        for cell in section.get("strip", []):
+            writer.writerow([_neutral(text) for text in (section["title"], f"rank {cell['rank']}", cell["text"], "")])
     return out.getvalue()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dtir_app.frames import cells
 from dtir_app.frames.communication import communication_section, sentence
 from dtir_app.frames.inspect_value import inspect_program, inspect_value
+from dtir_app.frames.rankstrip import rank_section
 from dtir_app.frames.rows import (
     LINKS,
     Row,
@@ -43,6 +44,7 @@ def _task(store: Store, index: int) -> dict[str, object]:
         *finding_sections(findings),
         *communication_section(store, index),
         *_timing(store, index),
+        *rank_section(store, index),
         *why_section(store, index),
         _flow(store, index),
         _where(store, index),
@@ -56,7 +58,7 @@ def _task(store: Store, index: int) -> dict[str, object]:
         "key": selection_text(store, of_task(index)),
         "sentence": sentence(store, index),
         "badges": [text for text in (runs_text(store.scopes[int(store.tasks.scope[index])].executions),) if text],
-        "sections": [item for item in sections if item["rows"]],
+        "sections": [item for item in sections if item["rows"] or "strip" in item],
         "enter": [{"scope": scope, "text": _region_text(store, scope)} for scope in store.tasks.entered.get(index, ())],
     }
 

@@ -8,6 +8,14 @@ export function render({model, el}) {
     ? h('button', {type: 'button', class: 'item-link', 'data-testid': 'inspector-link', 'data-key': item.key, title: item.text, onclick: () => send('select', {key: item.key})},
       item.badge ? badge(item.badge, item.family) : null, h('span', {class: 'mono'}, item.text))
     : h('span', {class: 'mono muted'}, item.text);
+  // Ranks of a task: the number, the colour of its group, and below how long it waited (hatched) and took.
+  const hatches = {'/': 1, '\\': 2, x: 3, '.': 4, '+': 5};
+  const strip = (section) => [
+    h('ol', {class: 'rank-strip', 'data-testid': 'rank-strip'}, section.strip.map((cell) => h('li', {title: cell.text, 'aria-label': cell.text, 'data-rank': cell.rank, class: cell.colour === 'none' ? 'idle' : ''},
+      h('span', {class: 'mono'}, cell.rank),
+      h('span', {class: `rank-group hatch-${hatches[cell.hatch] ?? 0}`, style: cell.colour === 'none' ? '' : `background-color:var(--axis-${cell.colour})`}),
+      cell.took === undefined ? null : h('span', {class: 'rank-time'}, h('span', {class: 'rank-wait', style: `width:${100 * cell.wait}%`}), h('span', {class: 'rank-took', style: `width:${100 * cell.took}%`}))))),
+    section.strip_note ? h('p', {class: 'note'}, section.strip_note) : null];
   live(model, (data) => {
     if (!data.title) { put(root); return; }
     put(root, 
@@ -19,7 +27,7 @@ export function render({model, el}) {
         h('p', {'data-testid': 'inspector-sentence'}, data.sentence),
         data.show ? h('div', {class: 'inspector-actions'}, data.show.map((item) => button(item.label, () => send('view', {view: item.view}), {class: 'button small', 'data-testid': `inspector-to-${item.view}`}))) : null,
         data.enter.map((item) => button(`open ${item.text}`, () => send('enter-scope', {scope: item.scope}), {class: 'button small', 'data-testid': 'inspector-enter'}))),
-      data.sections.map((section) => h('section', section.why ? {'data-testid': 'inspector-why'} : {}, h('h3', {}, section.title), section.findings ? section.rows.map((row) => h('div', {class: 'finding', 'data-testid': 'inspector-finding'},
+      data.sections.map((section) => h('section', section.why ? {'data-testid': 'inspector-why'} : {}, h('h3', {}, section.title), section.strip ? strip(section) : null, section.findings ? section.rows.map((row) => h('div', {class: 'finding', 'data-testid': 'inspector-finding'},
         h('div', {class: 'finding-code'}, sign(row.tone), row.label), h('div', {}, row.text), row.note ? h('div', {class: 'note'}, row.note) : null,
         row.at >= 0 ? button('Show picture', () => send('finding', {row: row.at, view: 'finding'}), {class: 'button small', 'data-testid': 'inspector-picture'}) : null)) : h('dl', {}, section.rows.map((row) => [
         h('dt', {class: row.tone ? `tone-${row.tone}` : ''}, row.label),

@@ -341,7 +341,8 @@ const save_table = (how) => {
 const save_selection = (how) => {
   const content = DATA.details[state.key]?.[0];
   if (!content) return;
-  const pairs = content.sections.flatMap((section) => section.rows.map((row) => [section.title, row.label, row.text || row.links.map((link) => link.text).join(' '), row.note]));
+  const pairs = content.sections.flatMap((section) => [...section.rows.map((row) => [section.title, row.label, row.text || row.links.map((link) => link.text).join(' '), row.note]),
+    ...(section.strip ?? []).map((cell) => [section.title, `rank ${cell.rank}`, cell.text, ''])]);
   if (how === 'csv') download(`${plain_name}.selection.csv`, 'text/csv', [['section', 'label', 'text', 'note'], ...pairs].map((row) => row.map(csv_cell).join(',')).join('\n') + '\n');
   else download(`${plain_name}.selection.json`, 'application/json', JSON.stringify({program: DATA.name, digest: DATA.digest, ...content}, null, 1));
 };
