@@ -82,6 +82,10 @@ def _size_text(path: Path) -> str:
         return "cannot be read"
 
 
+def _nothing() -> None:
+    """Nothing has to be done."""
+
+
 def open_program(imported: Imported) -> Opened:
     """An import, judged, as columns, with what its first picture needs."""
     return prepare(open_imported(imported, judge))
@@ -146,11 +150,13 @@ class Library:
         upload_bytes: int = UPLOAD_LIMIT_BYTES,
         read_path: Callable[[Path], Imported] | None = None,
         read_bytes: Callable[..., Imported] = load_bytes,
+        settled: Callable[[], None] = _nothing,
     ) -> None:
         read_path = read_path or partial(load_path, limits=limits)
         self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="dtir-open")
         paths, records = apart(paths)
         self.runs = Runs(records)
+        self._settled = settled
         self._planners = ThreadPoolExecutor(1, thread_name_prefix="dtir-plan")
         self._lock = threading.Lock()
         self._kept, self._cache_bytes = kept, cache_bytes
@@ -238,7 +244,7 @@ class Library:
                 self._futures.move_to_end(key)
                 return self._futures[key]
             reader = self._readers[key]
-            future = self._futures[key] = self._pool.submit(lambda: open_program(reader()))
+            future = self._futures[key] = self._pool.submit(lambda: self._settle(open_program(reader())))
         future.add_done_callback(partial(self._note, key))
         self._let_go()
         return future
@@ -257,7 +263,7 @@ class Library:
                 return open_set([*beside, (name, data)], limits=self._upload_limits)
             return self._read_bytes(data, name=name)
 
-        future = self._pool.submit(lambda: open_program(read()))
+        future = self._pool.submit(lambda: self._settle(open_program(read())))
         future.add_done_callback(self._keep_upload)
         return future
 
@@ -310,7 +316,11 @@ class Library:
 
     def work(self, task: Callable[[], T]) -> Future[T]:
         """Do something that takes long, off the event loop; one after the other."""
-        return self._planners.submit(task)
+        return self._planners.submit(lambda: self._settle(task()))
+
+    def _settle(self, made: T) -> T:
+        self._settled()
+        return made
 
     def close(self) -> None:
         """Let the workers end."""

@@ -301,6 +301,15 @@ class Painter:
         )
         self._parts.graphfoot.show(bars.graph_foot(store, state.selection, state.pinned))
 
+    def draw_peek(self, item: int) -> None:
+        """An item of the scene and its neighbours, besides what is selected; -1 for none."""
+        shown, view = self.graph, self._parts.graph
+        if shown.scene is None or shown.frame is None:
+            return
+        task = shown.scene.first_task(item) if 0 <= item < shown.scene.count else -1
+        found = highlight(shown.scene, shown.frame.placed, task)
+        self._pen.write("graph-peek", lambda: view.point_out(found.rings, found.edges))
+
     def move_camera(self, centre: tuple[float, float] | None) -> None:
         state, view, shown = self._state, self._parts.graph, self.graph
         assert shown.frame is not None

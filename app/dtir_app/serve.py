@@ -22,12 +22,15 @@ from dtir.importers import DEFAULT_LIMITS, Limits
 from dtir_app.gallery import examples
 from dtir_app.library import CACHE_BYTES, UPLOAD_LIMIT_BYTES, UPLOAD_LIMITS, Library
 from dtir_app.login import NO_LOGIN, Login, LoginError, read_login
+from dtir_app.memory import set_aside
 from dtir_app.network import is_loopback, is_origin, netloc, origins, policy_transform, probe
 from dtir_app.processes import Leash, is_first
 from dtir_app.session import create_app
 
 __all__ = ["LoginError", "Served", "is_loopback", "is_origin", "make_server", "serve"]
 
+SWITCH_S = 0.0005
+"""How long a worker thread computes on while the event loop wants to answer. Python's 5 ms add up over the dozen writes of a click."""
 KEEP_ALIVE_MS = 20_000
 UNUSED_SESSION_MS = 60_000
 
@@ -128,12 +131,14 @@ def serve(paths: Sequence[Path], served: Served) -> None:
         upload_limits=upload,
         upload_bytes=served.upload_bytes,
         cache_bytes=served.cache_bytes,
+        settled=set_aside,
     )
     leash = Leash() if served.processes > 1 else None
     server = make_server(
         library, served.host, served.port, allowed=served.allowed, login=login, processes=served.processes
     )
     loop = IOLoop.current()
+    sys.setswitchinterval(SWITCH_S)
 
     def stop(number: int, frame: FrameType | None) -> None:
         loop.add_callback_from_signal(loop.stop)

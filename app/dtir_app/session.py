@@ -28,7 +28,7 @@ from dtir_app.query_text import KEYS, SIGNS_HELP
 from dtir_app.refresh import ALWAYS, VIEWS, WATCHED, Painter
 from dtir_app.runs import looks_like_record
 from dtir_app.selection import Selection, selection_text
-from dtir_app.shell import Parts, make_page, make_parts
+from dtir_app.shell import Parts, Stands, make_page, make_parts
 from dtir_app.state import QUIET, Notice, State
 from dtir_app.store import Opened
 from dtir_app.text import bytes_text, count_text, plural
@@ -66,6 +66,7 @@ class Session:
         self._post = post
         self.state = State(dark=dark)
         self._parts = make_parts(dark, library.upload_bytes)
+        self._stands: Stands | None = None
         self._pen = Pen(document)
         self._painter = Painter(self.state, self._parts, self._pen, library, self._later_than)
         self._context = Context(self.state, self._painter, self.open_program, self._parts.bridge.send)
@@ -105,7 +106,9 @@ class Session:
     @property
     def page(self) -> pn.Template:
         """The page to serve."""
-        return make_page(self._parts)
+        self._stands = Stands(self._parts)
+        self._stands.fill(self.state.view)
+        return make_page(self._parts, self._stands)
 
     # -- from state to page --------------------------------------------------------------------------------------------
 
@@ -130,6 +133,8 @@ class Session:
                 self._stale.add(view)
             if view == self.state.view and view in self._stale:
                 self._stale.discard(view)
+                if self._stands is not None:
+                    self._stands.fill(view)
                 draw(self._painter)
 
     def _announce(self) -> None:
@@ -153,6 +158,7 @@ class Session:
         graph = self._parts.graph
         graph.on_tap(partial(graphing.tapped, self._context), partial(graphing.opened_at, self._context))
         graph.on_move(partial(graphing.moved, self._context))
+        graph.on_peek(partial(graphing.peeked, self._context))
         self._parts.upload.param.watch(self._dropped, "value")
 
     def _heard(self, kind: str, message: Message) -> None:

@@ -29,6 +29,8 @@ from dtir_app.components import (
 )
 from dtir_app.library import UPLOAD_LIMIT_BYTES
 from dtir_app.panels import PANELS, Panel
+from dtir_app.panels.base import Figure
+from dtir_app.rows import rows_of_views
 from dtir_app.theme import css_variables
 from dtir_app.views.graph import GraphView
 from dtir_app.views.mesh import MeshView
@@ -92,6 +94,17 @@ class Parts:
         own = {name: getattr(self, name) for name in names}
         return own | {name: made for panel in self.panels.values() for name, made in panel.elements.items()}
 
+    @property
+    def figures(self) -> dict[str, Figure]:
+        """The figures by the names that rows use."""
+        own: dict[str, Figure] = {
+            "graph": self.graph,
+            "mesh": self.mesh,
+            "tensor-before": self.before,
+            "tensor-after": self.after,
+        }
+        return own | {name: made for panel in self.panels.values() for name, made in panel.figures.items()}
+
 
 def make_parts(dark: bool, upload_bytes: int = UPLOAD_LIMIT_BYTES) -> Parts:
     """The elements and figures of one page, empty; `upload_bytes` is the size of a file that may be dropped."""
@@ -131,13 +144,33 @@ def make_parts(dark: bool, upload_bytes: int = UPLOAD_LIMIT_BYTES) -> Parts:
 class Page(pn.Template):
     """A template whose roots are added in one go: Bokeh walks all models anew after every root otherwise (0.35 CPU s here)."""
 
+    def __repr__(self) -> str:
+        # Panel writes all elements out anew with every one that is added, which takes longer than making them.
+        return type(self).__name__
+
     def _init_doc(self, doc: Document | None = None, *args: Any, **kwargs: Any) -> Document:
         document = doc or pn.state.curdoc or Document()
         with document.models.freeze():
             return super()._init_doc(document, *args, **kwargs)
 
 
-def make_page(parts: Parts) -> Page:
+class Stands:
+    """Where figures stand on the page: each is put there when its view is first looked at, since all of them together are most of what a
+    page has to build, check, send and draw."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._figures = parts.figures
+        self.holders = {name: pn.Column(sizing_mode="stretch_both", margin=0) for name in self._figures}
+
+    def fill(self, view: str) -> None:
+        """Put the figures of a view there, once."""
+        for cell in (cell for row in rows_of_views()[view] for cell in row.cells):
+            holder = self.holders.get(cell.name)
+            if holder is not None and not holder.objects:
+                holder.append(pn.pane.Bokeh(self._figures[cell.name].figure, sizing_mode="stretch_both", margin=0))
+
+
+def make_page(parts: Parts, stands: Stands) -> Page:
     """The template with the parts in their places."""
     page = Page(_TEMPLATE.read_text(encoding="utf-8"))
     page.add_variable("css_variables", css_variables())
@@ -148,12 +181,8 @@ def make_page(parts: Parts) -> Page:
     page.add_variable("elements", frozenset(parts.elements))
     for name, element in parts.elements.items():
         page.add_panel(name, element)
-    figures = {"graph": parts.graph, "mesh": parts.mesh, "tensor_before": parts.before, "tensor_after": parts.after}
-    figures |= {name: made for panel in parts.panels.values() for name, made in panel.figures.items()}
-    for name, view in figures.items():
+    for name, holder in stands.holders.items():
         # The template names a root's model after its place; the figures' own names are for finding them.
-        page.add_panel(
-            f"{name.replace('-', '_')}_figure", pn.pane.Bokeh(view.figure, sizing_mode="stretch_both", margin=0)
-        )
+        page.add_panel(f"{name.replace('-', '_')}_figure", holder)
     page.add_panel("upload", parts.upload)
     return page

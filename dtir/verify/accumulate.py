@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import cast
 
 from dtir.analysis.flow import Flow
-from dtir.analysis.liveness import liveness
 from dtir.analysis.schedules import Slot, slots_of
 from dtir.ir.tasks import DistributedTask
 from dtir.ir.values import DistributedValue
@@ -29,13 +28,13 @@ def contributions_live(context: Context) -> Iterator[Diagnostic]:
       there.
     """
     early = {task for fault in _early(context) for task in fault.left}
-    for flow in context.flows:
+    for number, flow in enumerate(context.flows):
         if not flow.scope.outputs:
             continue
         gradients = [(index, value) for index, value in enumerate(flow.scope.values) if is_gradient(value)]
         if not gradients:
             continue
-        live = liveness(flow.scope)
+        live = context.liveness(number)
         for index, value in gradients:
             if value.id in live.live_values or (not flow.path and live.producer.get(value.id) in early):
                 continue

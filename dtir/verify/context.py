@@ -15,6 +15,7 @@ from dtir.analysis.divisibility import read_facts
 from dtir.analysis.exchanges import ExchangeReader
 from dtir.analysis.flow import Flow, Walker
 from dtir.analysis.happens import Order, happens_before
+from dtir.analysis.liveness import Liveness, liveness
 from dtir.ir.program import DistributedTaskIR
 from dtir.ir.tasks import DistributedTask
 from dtir.ir.values import DistributedValue
@@ -61,6 +62,10 @@ class Context:
         """What follows for the values of every scope."""
         walker = Walker(self.program, self.around, self.reader)
         return tuple(walker.walk(scope, path) for path, scope in self.program.scopes())
+
+    def liveness(self, scope: int) -> Liveness:
+        """Who makes and who reads the values of a scope, and what reaches its outputs; by the scope's number."""
+        return self.remember(f"liveness {scope}", lambda: liveness(self.flows[scope].scope))
 
     @cached_property
     def _by_kind(self) -> dict[Kind, list[Found]]:

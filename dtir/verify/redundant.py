@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from dtir.analysis.deviations import Kind
 from dtir.analysis.exchanges import is_routed
 from dtir.analysis.flow import Flow
-from dtir.analysis.liveness import Liveness, liveness
+from dtir.analysis.liveness import Liveness
 from dtir.analysis.volume import counted
 from dtir.ir.collectives import AllGather, AllReduce, AllToAll, CollectivePermute, ReduceScatter, collective_kind
 from dtir.ir.tasks import Collective, DistributedTask, LocalCompute
@@ -22,7 +22,7 @@ class _Uses:
 
     def __init__(self, context: Context, number: int, flow: Flow) -> None:
         self.context, self.flow = context, flow
-        self.live: Liveness = liveness(flow.scope)
+        self.live: Liveness = context.liveness(number)
         self.outputs = set(flow.scope.outputs)
         self.faulty = {index for scope, index in context.faulty_tasks if scope == number}
         # Rules look at collectives only, and several do: their places and axes are found once.

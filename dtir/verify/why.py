@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from dtir.analysis.exchanges import ExchangeReader
 from dtir.analysis.flow import Flow
 from dtir.analysis.groups import group_size_of, groups_of
-from dtir.analysis.liveness import Liveness, liveness
+from dtir.analysis.liveness import Liveness
 from dtir.analysis.states import Pending, Split, State, declared_state, letter_text
 from dtir.analysis.summary import source_of
 from dtir.analysis.volume import counted, wire_bytes
@@ -128,7 +128,7 @@ class _Reader:
     def __init__(self, context: Context, number: int, flow: Flow, index: int) -> None:
         self.context, self.number, self.flow, self.index = context, number, flow, index
         self.task = flow.scope.tasks[index]
-        self.live: Liveness = context.remember(f"liveness {number}", lambda: liveness(flow.scope))
+        self.live: Liveness = context.liveness(number)
         self.reader: ExchangeReader = context.reader
 
     def read(self) -> Why:

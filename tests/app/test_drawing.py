@@ -16,9 +16,9 @@ from dtir_app.drawing.fitting import cut
 from dtir_app.drawing.hatches import hatch_markup
 from dtir_app.drawing.reading import UnknownLook
 from dtir_app.drawing.svg import escaped
-from dtir_app.exporting.rows import rows_of_views
 from dtir_app.exporting.stage import Stage
 from dtir_app.gallery import examples
+from dtir_app.rows import rows_of_views
 from dtir_app.selection import of_task
 from dtir_app.views.base import blank_figure, draw
 from hypothesis import given

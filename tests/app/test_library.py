@@ -29,6 +29,17 @@ def test_a_program_is_read_once_however_many_ask() -> None:
     assert len({id(store) for store in stores}) == 1
 
 
+def test_whoever_asked_is_told_when_something_was_read_or_worked_out() -> None:
+    told: list[int] = []
+    library = Library((), examples(), settled=lambda: told.append(threading.get_ident()))
+    library.open("gallery:faults").result()
+    assert len(told) == 1
+    library.upload("x.json", b"{}").result()
+    assert library.work(lambda: 7).result() == 7
+    assert len(told) == 3
+    assert threading.get_ident() not in told, "not in the event loop's thread"
+
+
 def test_nothing_is_read_before_it_is_asked_for() -> None:
     def read(path: Path) -> object:
         raise AssertionError(path)

@@ -84,6 +84,23 @@ def test_only_what_is_in_sight_is_drawn(page: Page) -> None:
     assert len(page.parts.mesh.cells.data["x"]) == 8
 
 
+def test_figures_stand_on_the_page_once_their_view_is_looked_at() -> None:
+    page = Page(query=f"?p={example('faults').digest}&v=mesh")
+    roots = page.session.page._render_items
+
+    def standing() -> set[str]:
+        return {name for name, (root, _) in roots.items() if name.endswith("_figure") and root.objects}
+
+    assert standing() == {"mesh_figure"}
+    page.send("view", view="tensor")
+    assert standing() == {"mesh_figure", "tensor_before_figure", "tensor_after_figure"}
+    before = roots["mesh_figure"][0].objects[0]
+    for view in VIEWS:
+        page.send("view", view=view)
+    assert standing() == {name for name in roots if name.endswith("_figure")}
+    assert roots["mesh_figure"][0].objects == [before], "it is put there once"
+
+
 def test_a_row_of_any_table_selects(page: Page) -> None:
     for table, row, title in [("tasks", 2, "down"), ("collectives", 7, "gather_act"), ("tensors", 3, "bias")]:
         page.send("table", table=table)
@@ -254,7 +271,7 @@ def test_pinned_tasks_stay_marked(page: Page) -> None:
 def test_filters_fade_the_graph_and_narrow_the_tables(page: Page) -> None:
     page.send("view", view="graph")
     page.send("filter", group="families", item=1)
-    assert page.parts.graph.nodes.data["alpha"].count(1.0) == 2
+    assert page.parts.graph.nodes.data["alpha"].tolist().count(1.0) == 2
     page.send("table", table="tasks")
     assert page.shown("drawer")["note"] == "2 of 8 rows match the filters"
     assert "2 of 8 tasks match the filters, others faded" in page.shown("graphbar")["limit"]

@@ -183,3 +183,26 @@ def test_no_view_is_blank(page: Page, server: Server) -> None:
     page.get_by_test_id("view-tensor").click()
     wait_until(page, "model('tensor-before-tiles').data.x.length > 0 && model('tensor-before').inner_width > 100")
     poll(page, lambda: colours(page, "tensor-before") > 4)
+
+
+def test_alt_over_an_item_shows_its_neighbours_and_selects_nothing(page: Page, server: Server) -> None:
+    open_program(page, server(), "faults", "graph")
+    page.keyboard.down("Alt")
+    page.mouse.move(*bokeh_px(page, "graph", *node_at(page, "sum_tp")))
+    wait_until(page, "model('graph-near').data.xs.length >= 2 && model('graph-near-lines').data.x0.length >= 1")
+    middles = {
+        (round(sum(xs) / 4, 3), round(sum(ys) / 4, 3))
+        for xs, ys in zip(column(page, "graph-near", "xs"), column(page, "graph-near", "ys"), strict=True)
+    }
+    assert tuple(round(at, 3) for at in node_at(page, "sum_tp")) in middles
+    assert column(page, "graph-rings", "xs") == []
+    page.keyboard.up("Alt")
+    wait_until(page, "model('graph-near').data.xs.length === 0 && model('graph-near-lines').data.x0.length === 0")
+
+
+def test_the_inspector_shows_the_ranks_of_a_collective_in_their_groups(page: Page, server: Server) -> None:
+    open_program(page, server(), "faults", "graph")
+    page.keyboard.press("c")
+    cells = page.get_by_test_id("rank-strip").locator("li")
+    expect(cells).to_have_count(8)
+    expect(cells.nth(5)).to_have_attribute("aria-label", "rank 5 · dp=1, tp=1 · tp group @ dp=1")

@@ -95,6 +95,12 @@ def moved(context: Context, window: Window) -> None:
     context.state.window = None if everything else window
 
 
+def peeked(context: Context, item: int) -> None:
+    """The pointer is on an item while Alt is held, or on none any more (-1)."""
+    if context.state.store is not None:
+        context.painter.draw_peek(item)
+
+
 def fold(context: Context, message: Message) -> None:
     """Fold local work here, or show every task."""
     state = context.state

@@ -68,6 +68,7 @@ KEYS_HELP = (
     (", .", "previous, next instance of what repeats"),
     ("r", "all instances of what repeats, one again"),
     ("p Shift-click", "pin the selected task, the clicked one; let it go"),
+    ("Alt-hover", "neighbours of what is under the pointer, as selecting it shows them"),
     ("b", "drag a box to zoom into, once more to move"),
     ("f 0", "selected task, whole picture"),
     ("g m t", "graph, mesh, timeline"),

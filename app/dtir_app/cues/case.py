@@ -41,7 +41,8 @@ class Known:
         """Derive what pictures and reasons read; for large programs in another thread."""
         context = self.context
         if context is not None:
-            assert context.flows is not None
+            for scope in range(len(context.flows)):
+                context.liveness(scope)
             redundant_findings(context)
         self._warm = True
 

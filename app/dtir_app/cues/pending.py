@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from dtir.analysis.deviations import Deviation, Kind
-from dtir.analysis.liveness import liveness
 from dtir.analysis.states import State
 from dtir.ir.collectives import AllReduce, ReduceScatter
 from dtir.ir.reductions import ReductionKind
@@ -280,8 +279,8 @@ def _lost(case: Case) -> str:
         return "A contribution reaches no output."
     scope = int(case.store.values.scope[value])
     users = 0
-    if scope < len(case.known.flows):
-        flow = case.known.flows[scope]
-        users = len(liveness(flow.scope).users.get(case.value(value).id, ()))
+    context = case.known.context
+    if context is not None and scope < len(context.flows):
+        users = len(context.liveness(scope).users.get(case.value(value).id, ()))
     reads = f"is read by {users} task(s), and none of them leads to an output" if users else "is read by nothing"
     return f"The marked tile {reads}: what it holds is lost."

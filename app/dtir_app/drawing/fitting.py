@@ -7,7 +7,7 @@ from typing import Any
 
 from bokeh.models import Plot
 
-from dtir_app.drawing.framing import Frame
+from dtir_app.drawing.framing import Frame, columns_of
 from dtir_app.frames.shapes import HALF_HEIGHT, HALF_WIDTH
 
 Columns = dict[str, Any]
@@ -22,8 +22,8 @@ def cut(text: str, chars: int) -> str:
 
 def fit_texts(plot: Plot, source: str, columns: Columns, frame: Frame) -> Columns:
     """The columns of a source with its texts as they are shown; unchanged where no text is made to fit."""
-    if source == "graph-nodes":
-        return _graph(columns, frame)
+    if source == "graph-texts":
+        return _graph(columns_of(plot, "graph-nodes"), frame)
     if str(plot.name).startswith("tensor") and source.endswith("-tiles"):
         return _tiles(columns, frame)
     return columns
@@ -32,13 +32,13 @@ def fit_texts(plot: Plot, source: str, columns: Columns, frame: Frame) -> Column
 def _graph(columns: Columns, frame: Frame) -> Columns:
     count = len(columns.get("x", ()))
     if not count or "detail_text" not in columns:
-        return columns
+        return {}
     width, height = (
         2 * HALF_WIDTH * frame.width / (frame.x1 - frame.x0),
         2 * HALF_HEIGHT * frame.height / (frame.y1 - frame.y0),
     )
     show, two, full = width > 24 and height > 10, height > 26, width > 46
-    made: dict[str, list[object]] = {name: [] for name in ("shown_code", "label", "offset", "detail", "lift", "pad")}
+    made: dict[str, list[object]] = {name: [] for name in ("code", "label", "offset", "detail", "lift", "pad")}
     for family, code, name, detail in zip(
         columns["family"], columns["code"], columns["name"], columns["detail_text"], strict=True
     ):
@@ -46,12 +46,13 @@ def _graph(columns: Columns, frame: Frame) -> Columns:
         room, code_px = width - 2 * pad, len(code) * 7.2 + 5 if code else 0.0
         short = code.split(" ")[0][: max(1, int(room / 7.2))] if code_px - 4 > room else code
         made["pad"].append(pad)
-        made["shown_code"].append(short if show else "")
+        made["code"].append(short if show else "")
         made["offset"].append(pad + code_px)
         made["label"].append(cut(name, int((room - code_px) / 5.7)) if show and full else "")
         made["detail"].append(cut(detail, int(room / 5.4)) if show and full and two else "")
         made["lift"].append(-7 if two and full else 0)
-    return {**columns, **made}
+    shared = {name: columns[name] for name in ("y", "family", "alpha")}
+    return {**made, **shared, "left": [x - HALF_WIDTH for x in columns["x"]]}
 
 
 def _tiles(columns: Columns, frame: Frame) -> Columns:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dtir_app.exporting.rows import SELECTED, labels_of_views, rows_of_views
 from dtir_app.exporting.stage import Stage
 from dtir_app.frames.bars import VIEW_TABS
 from dtir_app.frames.overview import communication_tasks
@@ -20,6 +19,7 @@ from dtir_app.frames.table_columns import TABLE_LABELS, TABLES
 from dtir_app.frames.tables import NO_FILTERS, base_rows, sorted_rows, table_page
 from dtir_app.kinds import KINDS
 from dtir_app.panels import PANELS
+from dtir_app.rows import SELECTED, labels_of_views, rows_of_views
 from dtir_app.scenes import first_place, home_of
 from dtir_app.selection import NOTHING, Selection, of_task, of_value, selection_text
 from dtir_app.store import SEVERITIES, Store

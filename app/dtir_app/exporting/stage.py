@@ -13,9 +13,9 @@ import param
 from dtir_app.components import Element
 from dtir_app.drawing import Styles, draw_figure
 from dtir_app.drawing.svg import Drawing
-from dtir_app.exporting.rows import figures_of, rows_of_views
 from dtir_app.library import Library
 from dtir_app.panels.base import Figure
+from dtir_app.rows import rows_of_views
 from dtir_app.selection import NOTHING, Selection
 from dtir_app.session import Session
 from dtir_app.store import Opened, Store
@@ -38,7 +38,7 @@ class Stage:
         self.elements: dict[str, Element] = {
             name: made for name, made in self.session.parts.elements.items() if isinstance(made, Element)
         }
-        self.figures = figures_of(self.session.parts)
+        self.figures = self.session.parts.figures
         self.styles = Styles()
         """The classes of everything that is drawn on this stage."""
         self._drawn: dict[tuple[str, str, str], Drawing] = {}

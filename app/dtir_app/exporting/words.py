@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from dtir_app.drawing.svg import escaped
 from dtir_app.exporting.marks import marks_svg
-from dtir_app.exporting.rows import labels_of_views
 from dtir_app.exporting.stage import Stage
+from dtir_app.rows import labels_of_views
 from dtir_app.text import shorten
 from dtir_app.theme import FONT, MONO, Tokens, tokens
 

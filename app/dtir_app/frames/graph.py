@@ -7,6 +7,7 @@ At most `ITEM_LIMIT` items and `EDGE_LIMIT` edges are drawn; what is not is coun
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -45,6 +46,7 @@ NODE_COLUMNS = (
     "alpha",
     "task",
 )
+PIECE_COLUMNS = ("left", "right", "top", "bottom", "family", "alpha", "title", "kind", "message")
 Mask = npt.NDArray[np.bool_]
 
 
@@ -53,7 +55,7 @@ class GraphFrame:
     """Columns of the picture and the counts around it.
 
     Args:
-        nodes, edges, stubs, marks, stacks, borders: columns of what is drawn.
+        nodes, pieces, edges, stubs, marks, stacks, borders: columns of what is drawn; nodes or pieces are empty.
         placed: where all items stand.
         window: the part that is drawn, margin included; None where everything is.
         dense: whether densities are drawn instead of items.
@@ -72,6 +74,7 @@ class GraphFrame:
     total_items: int
     total_edges: int
     shown_edges: int
+    pieces: dict[str, Any] = field(default_factory=dict[str, Any])
     stacks: dict[str, list[object]] = field(default_factory=dict[str, list[object]])
     borders: dict[str, list[object]] = field(default_factory=dict[str, list[object]])
     window: Window | None = None
@@ -108,12 +111,14 @@ def graph_frame(
         drawn_window, positions, dense = drawn_part(placed, window or whole(placed))
     kept = _kept(at, mask)
     if drawn_window is not None and dense:
-        pieces = _density(store, at, placed, drawn_window, positions, kept)
-        nodes, marks = _piece_nodes(pieces), _piece_marks(pieces)
+        found = _density(store, at, placed, drawn_window, positions, kept)
+        nodes: dict[str, list[object]] = {name: [] for name in NODE_COLUMNS}
+        pieces, marks = _pieces(found), _piece_marks(found)
         nothing = np.zeros(0)
         edges, stubs, shown = curve(nothing, nothing, nothing, nothing), _stubs(placed, _NONE, _NONE), 0
         stacks: dict[str, list[object]] = {"xs": [], "ys": []}
     else:
+        pieces = {name: [] for name in PIECE_COLUMNS}
         nodes, marks = _nodes(store, at, placed, positions, kept), _marks(store, at, placed, positions)
         edges, stubs, shown = _edges(at, placed, positions)
         stacks = _stacks(store, at, placed, positions)
@@ -128,6 +133,7 @@ def graph_frame(
         at.count,
         total,
         shown,
+        pieces,
         stacks,
         borders_of(at, placed) if not is_large(placed) else {name: [] for name in BORDER_COLUMNS},
         drawn_window,
@@ -263,26 +269,22 @@ def _density(store: Store, at: Scene, placed: Placed, window: Window, positions:
     return density(placed, window, positions, families_of_items(store, at), weight, _worst(store, at), kept)
 
 
-def _piece_nodes(pieces: Density) -> dict[str, list[object]]:
-    count = len(pieces.left)
-    left, right, top, bottom = (column.tolist() for column in (pieces.left, pieces.right, pieces.top, pieces.bottom))
-    family = pieces.family.tolist()
-    nodes: dict[str, list[object]] = {name: [""] * count for name in NODE_COLUMNS}
-    nodes["xs"] = [[a, b, b, a] for a, b in zip(left, right, strict=True)]
-    nodes["ys"] = [[a, a, b, b] for a, b in zip(top, bottom, strict=True)]
-    nodes["x"] = [(a + b) / 2 for a, b in zip(left, right, strict=True)]
-    nodes["y"] = [(a + b) / 2 for a, b in zip(top, bottom, strict=True)]
-    nodes["item"] = [-1] * count
-    nodes["task"] = [-1] * count
-    nodes["family"] = [str(number) for number in family]
-    nodes["alpha"] = (0.16 + 0.84 * pieces.kept).tolist()
+def _pieces(found: Density) -> dict[str, Any]:
     labels = {int(item): FAMILY_LABELS[item] for item in Family}
-    nodes["title"] = [f"{plural(total, 'task')} here" for total in pieces.total.tolist()]
-    nodes["kind"] = [
-        f"{count_text(number)} {labels[item]}" for number, item in zip(pieces.count.tolist(), family, strict=True)
-    ]
-    nodes["message"] = ["zoom in to see them"] * count
-    return nodes
+    family = found.family.tolist()
+    return {
+        "left": found.left,
+        "right": found.right,
+        "top": found.top,
+        "bottom": found.bottom,
+        "family": [str(number) for number in family],
+        "alpha": 0.16 + 0.84 * found.kept,
+        "title": [f"{plural(total, 'task')} here" for total in found.total.tolist()],
+        "kind": [
+            f"{count_text(number)} {labels[item]}" for number, item in zip(found.count.tolist(), family, strict=True)
+        ],
+        "message": ["zoom in to see them"] * len(family),
+    }
 
 
 def _piece_marks(pieces: Density) -> dict[str, list[object]]:

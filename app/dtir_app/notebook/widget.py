@@ -13,7 +13,6 @@ from panel.viewable import Viewer
 
 from dtir.execute.record import RunRecord
 from dtir_app.components import Element
-from dtir_app.exporting.rows import figures_of, rows_of_views
 from dtir_app.notebook.opening import kernel_library
 from dtir_app.notebook.sharing import SharedSelection, shared_selection
 from dtir_app.notebook.start import in_notebook, start
@@ -21,6 +20,7 @@ from dtir_app.notebook.static import static_html
 from dtir_app.panels.base import Row
 from dtir_app.panels.sides import attach
 from dtir_app.planning import base_of
+from dtir_app.rows import rows_of_views
 from dtir_app.selection import NOTHING, find_selection, selection_text
 from dtir_app.session import Session
 from dtir_app.state import TABLES, VIEWS
@@ -102,7 +102,7 @@ class _Shown(Viewer):
         if name in elements:
             elements[name].param.update(**how)
             return elements[name]
-        figure = figures_of(self.session.parts)[name].figure
+        figure = self.session.parts.figures[name].figure
         return pn.pane.Bokeh(figure, margin=0, **how)
 
     def _line(self, name: str) -> pn.Row:

@@ -3,36 +3,46 @@
 These are needed there, since only the browser knows how many pixels a figure has.
 """
 
+# Texts are measured one by one, which takes longer than drawing all shapes: only those are made that fit and are in sight or near.
 LABELS = """
 if (!fig.inner_width || !fig.inner_height) return;
 const px = fig.inner_width / Math.abs(xr.end - xr.start), py = fig.inner_height / Math.abs(yr.end - yr.start);
 const width = px * 2 * half_width, height = py * 2 * half_height;
-const show = !source.tags[1] && width > 24 && height > 10, two = height > 26, full = width > 46;
-// Nothing to do while neither the data nor the room for text changed.
-const key = [source.tags[0], show, two, full, show ? Math.round(width) : 0].join();
-if (source._label_key === key) return;
-source._label_key = key;
+const show = !nodes.tags[1] && width > 24 && height > 10, two = height > 26, full = width > 46;
+const [x0, x1, y0, y1] = [xr.start, xr.end, yr.end, yr.start];
+// Nothing to do while neither the data nor the room for text changed, and what is in sight has its texts.
+const key = [show, two, full, show ? Math.round(width) : 0].join();
+const there = texts._part, slack = 1e-9 * (x1 - x0);
+const inside = there && x0 >= there[0] - slack && x1 <= there[1] + slack && y0 >= there[2] - slack && y1 <= there[3] + slack;
+if (texts._of === nodes.data && texts._key === key && (!show || inside)) return;
+[texts._of, texts._key] = [nodes.data, key];
 // Signs of findings shrink with the items, so that many of them do not cover a picture seen from afar.
 mark.glyph.size = {value: Math.max(3, Math.min(13, height * 0.8))};
 code.visible = show;
 label.visible = show && full;
 detail.visible = show && full && two;
 if (!show) return;
-const d = source.data, n = d.x.length;
-const [labels, offsets, details, lifts, pads, codes] = Array.from({length: 6}, () => new Array(n));
+const mx = (x1 - x0) * 0.3, my = (y1 - y0) * 0.3;
+const [left, right, top, bottom] = texts._part = [x0 - mx, x1 + mx, y0 - my, y1 + my];
+const d = nodes.data, made = Object.fromEntries(Object.keys(texts.data).map((name) => [name, []]));
 const cut = (text, chars) => text.length <= chars ? text : chars < 5 ? '' : text.slice(0, chars - 1) + '…';
-for (let i = 0; i < n; i++) {
+for (let i = 0; i < d.x.length; i++) {
+  if (d.x[i] < left - 0.5 || d.x[i] > right + 0.5 || d.y[i] < top - 0.5 || d.y[i] > bottom + 0.5) continue;
   const pad = d.family[i] === '0' ? 5 : d.family[i] === '3' ? width * 0.22 : Math.min(12, width * 0.11);
   const room = width - 2 * pad, code_px = d.code[i] ? d.code[i].length * 7.2 + 5 : 0;
-  pads[i] = pad;
-  codes[i] = code_px - 4 > room ? d.code[i].split(' ')[0].slice(0, Math.max(1, Math.floor(room / 7.2))) : d.code[i];
-  offsets[i] = pad + code_px;
-  labels[i] = cut(d.name[i], Math.floor((room - code_px) / 5.7));
-  details[i] = cut(d.detail_text[i], Math.floor(room / 5.4));
-  lifts[i] = two && full ? -7 : 0;
+  made.left.push(d.x[i] - half_width);
+  made.y.push(d.y[i]);
+  made.family.push(d.family[i]);
+  made.alpha.push(d.alpha[i]);
+  made.pad.push(pad);
+  made.code.push(code_px - 4 > room ? d.code[i].split(' ')[0].slice(0, Math.max(1, Math.floor(room / 7.2))) : d.code[i]);
+  made.offset.push(pad + code_px);
+  made.label.push(full ? cut(d.name[i], Math.floor((room - code_px) / 5.7)) : '');
+  made.detail.push(full && two ? cut(d.detail_text[i], Math.floor(room / 5.4)) : '');
+  made.lift.push(two && full ? -7 : 0);
 }
-Object.assign(d, {shown_code: codes, label: labels, offset: offsets, detail: details, lift: lifts, pad: pads});
-source.change.emit();
+Object.assign(texts.data, made);
+texts.change.emit();  // not by setting `data`: the server need not know
 """
 
 CAMERA = """
@@ -65,6 +75,19 @@ else {
   else if (!all && (!inside || kind === 'centre')) set(x, y, now);
 }
 camera.data = {...c, kind: ['']};
+"""
+
+# With Alt held: which item the pointer is on, told once for each; nothing when it leaves or the key is let go.
+PEEK = """
+const tell = (item) => { if ((peek.data.item[0] ?? -1) !== (item ?? -1)) peek.data = {item: item === undefined ? [] : [item]}; };
+if (!fig._lets_go) {
+  fig._lets_go = true;
+  document.addEventListener('keyup', (event) => { if (event.key === 'Alt') tell(); });
+}
+const {x, y, modifiers} = cb_obj, d = nodes.data;
+if (cb_obj.event_name === 'mouseleave' || !modifiers?.alt) return tell();
+const at = Array.prototype.findIndex.call(d.x, (here, i) => Math.abs(here - x) <= half_width && Math.abs(d.y[i] - y) <= half_height);
+tell(at < 0 ? undefined : d.item[at]);
 """
 
 # A large picture is asked for anew when what is in sight leaves what was sent, or is much smaller than it; at most every 60 ms. What is

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dtir_app.panels import PANELS
-from dtir_app.panels.base import Cell, Figure, Row
-from dtir_app.shell import Parts
+from dtir_app.panels.base import Cell, Row
 
 CORE_ROWS: Mapping[str, tuple[Row, ...]] = {
     "overview": (Row((Cell("overview", grows=True),)),),
@@ -47,14 +46,3 @@ def rows_of_views() -> dict[str, tuple[Row, ...]]:
 def labels_of_views() -> dict[str, str]:
     """The label of every view."""
     return {**CORE_LABELS, **{kind.name: kind.label for kind in PANELS}}
-
-
-def figures_of(parts: Parts) -> dict[str, Figure]:
-    """The figures of a page by the names that rows use."""
-    own: dict[str, Figure] = {
-        "graph": parts.graph,
-        "mesh": parts.mesh,
-        "tensor-before": parts.before,
-        "tensor-after": parts.after,
-    }
-    return own | {name: made for panel in parts.panels.values() for name, made in panel.figures.items()}
