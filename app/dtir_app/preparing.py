@@ -1,9 +1,10 @@
-"""What is made of a program before anybody looks at it, by the worker that opened it: the first picture, search texts, the outline."""
+"""What is made of a program before anybody looks at it, by the worker that opened it: the first picture, search texts, the outline, what is
+found where."""
 
 from __future__ import annotations
 
 from dtir_app.frames.graph import placed_of
-from dtir_app.frames.outline import tree
+from dtir_app.frames.outline import reveal
 from dtir_app.inferred import inferred
 from dtir_app.items import Folding
 from dtir_app.query import haystacks
@@ -21,7 +22,9 @@ def prepare(opened: Opened) -> Opened:
         place = first_place(store)
         prepare_scene(store, place, default_folds(store, place))
         haystacks(store)
-        tree(store, 0)
+        if len(store.tasks):
+            reveal(store, 0)
+            store.findings_of("task", 0)
         if len(store.values) <= INFER_AT_ONCE:
             inferred(store)
     return opened

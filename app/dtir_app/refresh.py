@@ -178,13 +178,13 @@ class Painter:
             self._infer(store)
         content = inspect(store, state.selection)
         if state.selection.task >= 0:
-            self._warm_up(store)
+            self.warm_up(store)
         others = [("graph", "in graph"), ("mesh", "ranks"), ("tensor", "shard map")]
         if state.selection:
             content["show"] = [{"view": view, "label": label} for view, label in others if view != state.view]
         self._parts.inspector.show(content)
 
-    def _warm_up(self, store: Store) -> None:
+    def warm_up(self, store: Store) -> None:
         """Have the facts of a large program derived in another thread; the inspector says the rest when they are there."""
         work = warming(store)
         if work is not None and store.digest not in self._warming:

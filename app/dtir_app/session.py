@@ -257,6 +257,10 @@ class Session:
         digest_key = key or self._library.key_of(opened.digest)
         self.state.param.update(**self.state.program_fields(opened, digest_key), notice=notice)
         sides.opened(self._painter.desk)
+        if len(opened.store.tasks) < LARGE:
+            self._painter.warm_up(
+                opened.store
+            )  # before the first click, which would have to share the processor with it
         self._tell_title()
         if then is not None:
             then()

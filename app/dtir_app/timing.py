@@ -19,9 +19,14 @@ from dtir_app.store import SEVERITIES, Finding, Floats, Store
 
 SIDES = "sides"
 SHARED = frozenset(
-    ("communicating", "haystacks", "implicit", "local", "placed", "repeats", "scene", "slot", "standing")
+    (
+        *("communicating", "haystacks", "implicit", "inferred", "known", "local", "placed", "repeats", "scene", "slot"),
+        *("standing", "warming", "why"),
+    )
 )
 """Results that follow from the program alone: columns with other sides and findings take them over."""
+SHARED_WITHOUT_FINDINGS = frozenset(("counts", "findings-of", "homes", "tree"))
+"""Results that follow from the program and its findings: taken over where the sides bring no findings with them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,15 +103,17 @@ def _make(base: Store, sides: TwoSides) -> Store:
         for task in item.tasks:
             worst[task] = min(worst[task], SEVERITIES.index(item.severity))
     worst.setflags(write=False)
-    kept = {key: value for key, value in base.memo.items() if _shared(key)}
+    shared = SHARED if found else SHARED | SHARED_WITHOUT_FINDINGS
+    kept = {key: value for key, value in base.memo.items() if _head(key) in shared}
     memo = Memo(kept)
     memo["base"] = base
     memo[SIDES] = sides
     return replace(base, findings=(*base.findings, *found), tasks=replace(base.tasks, worst=worst), memo=memo)
 
 
-def _shared(key: object) -> bool:
-    return (key[0] if isinstance(key, tuple) and key else key) in SHARED
+def _head(key: object) -> object:
+    """What a result is, without of what part."""
+    return key[0] if isinstance(key, tuple) and key else key
 
 
 def run_findings(store: Store, run: Measured) -> tuple[Finding, ...]:

@@ -10,6 +10,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from dtir_app.cues.case import known_of
 from dtir_app.frames.table_columns import COLLECTIVE_COLUMNS
 from dtir_app.frames.tables import shown_columns, sorted_rows, table_page
 from dtir_app.frames.timeline import View, timeline_frame
@@ -117,8 +118,14 @@ def test_the_table_gains_measured_columns_and_the_findings_of_the_run() -> None:
         "subject": [record().steps[0].task],
     }
     run = replace(run, record=replace(run.record, findings=(finding,)))
+    known, found = known_of(store), store.findings_of("task", 0)
     with_both = with_sides(store, TwoSides(plan, run))
     assert with_both is not store
+    assert known_of(with_both) is known, "what follows from the program is not derived again"
+    assert "findings-of" not in with_both.memo, "there are more findings now"
+    planned = with_sides(store, TwoSides(plan, None))
+    assert planned.memo["findings-of"] is store.memo["findings-of"]
+    assert planned.findings_of("task", 0) == found
     assert with_sides(with_both, TwoSides(plan, run)) is with_both
     assert with_sides(with_both, TwoSides(None, None)) is store
     keys = [column.key for column in shown_columns(with_both, "collectives")]
