@@ -132,7 +132,7 @@ def wait_for_program(url: str) -> None:
     """Until the server has read its file: a page then has items to draw."""
     while True:
         client = Client(url, 0)
-        ready = len(client.models["graph-nodes"].data["x"]) > 0
+        ready = "graph-nodes" in client.models and len(client.models["graph-nodes"].data["x"]) > 0
         client.session.close()
         if ready:
             return

@@ -24,7 +24,8 @@ sys.path[:0] = [str(ROOT), str(ROOT / "app")]
 
 from dtir_app.columns import build_store  # noqa: E402
 from dtir_app.frames.timeline import View, pick, timeline_frame  # noqa: E402
-from dtir_app.planning import DEFAULT_PROFILE, Planned, make_planned  # noqa: E402
+from dtir_app.planning import Planned, make_planned  # noqa: E402
+from dtir_app.profiles import DEFAULT_PROFILE  # noqa: E402
 
 from dtir.presets.pipeline import PipelineKind, pipeline_program  # noqa: E402
 

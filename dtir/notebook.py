@@ -21,7 +21,7 @@ def explore(what: Any, **options: Any) -> Any:
 
     Args:
         what: a program, a path, what an importer gave, a report, or a run record.
-        options: `view`, `selection`, `dark`, `height`; see `dtir_app.notebook.explore`.
+        options: `view`, `selection`, `dark`, `height`, `profile`; see `dtir_app.notebook.explore`.
 
     Raises:
         ImportError: the `notebook` extra is not installed.

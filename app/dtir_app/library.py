@@ -25,6 +25,8 @@ from dtir_app.folder import Folder, Listing
 from dtir_app.gallery import Example
 from dtir_app.judging import judge
 from dtir_app.preparing import prepare
+from dtir_app.profiles import Profiles
+from dtir_app.profiles import apart as apart_profiles
 from dtir_app.runs import Runs, apart
 from dtir_app.store import Opened
 from dtir_app.text import bytes_text
@@ -155,7 +157,8 @@ class Library:
         read_path = read_path or partial(load_path, limits=limits)
         self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="dtir-open")
         paths, records = apart(paths)
-        self.runs = Runs(records)
+        paths, profiles = apart_profiles(paths)
+        self.runs, self.profiles = Runs(records), Profiles(profiles)
         self._settled = settled
         self._planners = ThreadPoolExecutor(1, thread_name_prefix="dtir-plan")
         self._lock = threading.Lock()

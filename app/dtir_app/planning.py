@@ -16,7 +16,8 @@ import numpy.typing as npt
 
 from dtir.cost.classes import RankClasses
 from dtir.cost.critical import ClassTime, class_times
-from dtir.cost.presets import load_preset, preset_names
+from dtir.cost.presets import load_preset
+from dtir.cost.profile import MachineProfile
 from dtir.cost.schedule import Schedule, make_schedule
 from dtir.cost.spans import Stream
 from dtir.ir.tasks import Loop, Region
@@ -26,9 +27,6 @@ from dtir_app.store import Store
 
 if TYPE_CHECKING:
     from dtir_app.library import Library
-
-PROFILES = preset_names()
-DEFAULT_PROFILE = "h100-nvlink-ib"
 
 MOST_REPEATED = 20_000
 """Bars of further rounds of one loop that are drawn one by one."""
@@ -112,17 +110,22 @@ def plan_for(store: Store, profile: str, library: Library) -> Future[Planned | N
     key = ("plan", profile)
     found = base.memo.get(key)
     if not isinstance(found, Future):
-        found = base.memo[key] = library.work(lambda: make_planned(base, profile))
+        found = base.memo[key] = library.work(lambda: make_planned(base, profile, library.profiles.find(profile)))
     return found  # type: ignore[return-value]
 
 
-def make_planned(store: Store, profile: str) -> Planned | NotPlanned:
+def make_planned(store: Store, profile: str, machine: MachineProfile | None = None) -> Planned | NotPlanned:
     """Plan a program; every reason when it cannot be put on a clock.
 
+    Args:
+        store: the program.
+        profile: what the profile is called here.
+        machine: the profile; the preset of that name when None.
+
     Raises:
-        KeyError: there is no such profile.
+        KeyError: there is no such preset.
     """
-    checked = make_schedule(store.program, load_preset(profile))
+    checked = make_schedule(store.program, load_preset(profile) if machine is None else machine)
     if isinstance(checked, Err):
         return NotPlanned(profile, tuple((item.code, item.message) for item in checked.error))
     made = checked.value

@@ -24,6 +24,7 @@ from dtir_app.locked import Pen
 from dtir_app.memory import trim_soon
 from dtir_app.panels import sides
 from dtir_app.panels.base import Closing
+from dtir_app.profiles import looks_like_profile
 from dtir_app.query_text import KEYS, SIGNS_HELP
 from dtir_app.refresh import ALWAYS, VIEWS, WATCHED, Painter
 from dtir_app.runs import looks_like_record
@@ -281,6 +282,8 @@ class Session:
             return
         if looks_like_record(content):
             sides.dropped(self._painter.desk, name, content)
+        elif looks_like_profile(content):
+            sides.dropped_profile(self._painter.desk, name, content)
         else:
             self._traces.take(name, content)
             self._wait(self._library.upload(name, content, self._traces.beside(name)), name, "")

@@ -48,7 +48,8 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         "files",
         nargs="*",
         metavar="FILE",
-        help="programs to open, and run records (dtir run -o) to compare them with; none: the gallery",
+        help="programs to open, run records (dtir run -o) to compare them with, and machine profiles (dtir calibrate -o) to plan "
+        "with; none: the gallery",
     )
     parser.add_argument("--no-browser", action="store_true", help="print the address and open nothing")
     parser.add_argument("--root", type=Path, metavar="FOLDER", help="folder whose programs may be opened by link")

@@ -9,7 +9,8 @@ import pytest
 from dtir_app.frames.memory import NAMED, SAMPLES, MemoryFrame, legend, memory_frame, pick
 from dtir_app.gallery import examples
 from dtir_app.living import Block, lives_of, totals
-from dtir_app.planning import DEFAULT_PROFILE, Planned, make_planned
+from dtir_app.planning import Planned, make_planned
+from dtir_app.profiles import DEFAULT_PROFILE
 from dtir_app.store import Store
 
 from dtir.cost.memory import memory_by_class

@@ -17,7 +17,8 @@ from dtir_app.frames.timeline import View, timeline_frame
 from dtir_app.library import Library
 from dtir_app.measuring import ALL_RANKS, Measured, make_measured
 from dtir_app.panels.run import standing
-from dtir_app.planning import DEFAULT_PROFILE, Planned, make_planned
+from dtir_app.planning import Planned, make_planned
+from dtir_app.profiles import DEFAULT_PROFILE
 from dtir_app.running import Asked, Running, obstacles, possible_backends
 from dtir_app.runs import KEPT, Runs, apart, looks_like_record, refusal_text
 from dtir_app.timing import TwoSides, sides_of, timing_rows, with_sides

@@ -8,7 +8,8 @@ from dtir_app.frames.clock import ratio_text, seconds_text, ticks
 from dtir_app.frames.lanes import exposed, joined, make_lane, shown
 from dtir_app.frames.timeline import GLYPHS, MARKS, View, lane_place, pick, place_of, timeline_frame
 from dtir_app.frames.timeline_rows import ROWS, timeline_rows
-from dtir_app.planning import DEFAULT_PROFILE, PROFILES, NotPlanned, Planned, make_planned
+from dtir_app.planning import NotPlanned, Planned, make_planned
+from dtir_app.profiles import DEFAULT_PROFILE, PRESETS
 from dtir_app.store import Store
 from hypothesis import given
 from hypothesis import strategies as st
@@ -218,9 +219,9 @@ def test_what_cannot_be_put_on_a_clock_says_why() -> None:
 
 def test_every_shipped_profile_can_be_chosen() -> None:
     store = store_of_example("llama_block")
-    times = {profile: planned(store, profile).makespan_s for profile in PROFILES}
+    times = {profile: planned(store, profile).makespan_s for profile in PRESETS}
     assert len(set(times.values())) == len(times) == 4
-    assert all("(" in planned(store, profile).title for profile in PROFILES)
+    assert all("(" in planned(store, profile).title for profile in PRESETS)
 
 
 @pytest.mark.parametrize("paired", [False, True])

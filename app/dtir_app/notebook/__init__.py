@@ -5,7 +5,10 @@
 
 from __future__ import annotations
 
-from dtir_app.notebook.opening import Openable, open_object, run_in
+from pathlib import Path
+
+from dtir.cost.profile import MachineProfile
+from dtir_app.notebook.opening import Openable, open_object, profile_named, run_in
 from dtir_app.notebook.sharing import SharedSelection, shared_selection
 from dtir_app.notebook.static import static_html
 from dtir_app.notebook.widget import ExplorerView
@@ -20,6 +23,7 @@ def explore(
     selection: SharedSelection | None = None,
     dark: bool = False,
     height: int = 760,
+    profile: str | Path | MachineProfile | None = None,
 ) -> ExplorerView:
     """The explorer of a program, a file, a report or a run, to be shown in a cell.
 
@@ -30,10 +34,14 @@ def explore(
         selection: what is selected, shared with other views; those of one program share one when None.
         dark: the theme.
         height: in pixels.
+        profile: the machine that the planned side is of: a preset's name, a file that ``dtir calibrate`` wrote, or a profile.
 
     Raises:
         LookupError: the program of a report or a run is not known here.
-        ValueError: there is no such view, or a file holds no program.
+        ValueError: there is no such view, a file holds no program, or `profile` is none.
     """
     opened = open_object(what)
-    return ExplorerView(opened, view=view, selection=selection, dark=dark, height=height, run=run_in(what))
+    machine = profile_named(profile) if profile is not None else None
+    return ExplorerView(
+        opened, view=view, selection=selection, dark=dark, height=height, run=run_in(what), profile=machine
+    )

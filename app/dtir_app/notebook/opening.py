@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import TypeAlias
 
+from dtir.cost.profile import MachineProfile
 from dtir.execute.record import RunRecord
 from dtir.importers import load_path
 from dtir.importers.base import Imported
@@ -15,6 +16,7 @@ from dtir.schema.diagnostics import DiagnosticSet
 from dtir_app.columns import build_store
 from dtir_app.library import Library, open_program
 from dtir_app.preparing import prepare
+from dtir_app.profiles import PRESETS
 from dtir_app.store import Opened
 
 Openable: TypeAlias = DistributedTaskIR | Imported | Opened | DiagnosticSet | RunRecord | str | Path
@@ -55,6 +57,23 @@ def open_object(what: Openable) -> Opened:
 def run_in(what: Openable) -> RunRecord | None:
     """What a program is to be compared with: a run that was given in its place."""
     return what if isinstance(what, RunRecord) else None
+
+
+def profile_named(what: str | Path | MachineProfile) -> str:
+    """What this kernel calls a machine profile: a preset by name, a file, or the profile itself.
+
+    Raises:
+        ValueError: there is neither a preset nor a file of that name, or the file is no profile.
+    """
+    profiles = kernel_library().profiles
+    if isinstance(what, MachineProfile):
+        return profiles.keep(what)
+    if str(what) in profiles.names:
+        return str(what)
+    path = Path(what)
+    if not path.is_file():
+        raise ValueError(f"profile={str(what)!r}: there is no such file, and the presets are {', '.join(PRESETS)}")
+    return profiles.add(path.name, path.read_bytes())
 
 
 @cache

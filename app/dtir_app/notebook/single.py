@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dtir_app.notebook.opening import Openable, open_object, run_in
+from pathlib import Path
+
+from dtir.cost.profile import MachineProfile
+from dtir_app.notebook.opening import Openable, open_object, profile_named, run_in
 from dtir_app.notebook.sharing import SharedSelection
 from dtir_app.notebook.widget import ExplorerView, InspectorView, SingleView, TableView
 from dtir_app.state import VIEWS
@@ -24,7 +27,13 @@ __all__ = [
 
 
 def view(
-    what: Openable, name: str, *, selection: SharedSelection | None = None, dark: bool = False, height: int = 460
+    what: Openable,
+    name: str,
+    *,
+    selection: SharedSelection | None = None,
+    dark: bool = False,
+    height: int = 460,
+    profile: str | Path | MachineProfile | None = None,
 ) -> SingleView:
     """One view by its name, as the tabs of the explorer have it.
 
@@ -34,13 +43,17 @@ def view(
         selection: what is selected, shared with other views; those of one program share one when None.
         dark: the theme.
         height: in pixels.
+        profile: the machine that the planned side is of, as for `dtir.explore`.
 
     Raises:
-        ValueError: there is no such view.
+        ValueError: there is no such view, or `profile` is none.
     """
     if name not in VIEWS:
         raise ValueError(f"name={name!r} (str) is not one of {', '.join(VIEWS)}")
-    return SingleView(open_object(what), name, selection=selection, dark=dark, height=height, run=run_in(what))
+    machine = profile_named(profile) if profile is not None else None
+    return SingleView(
+        open_object(what), name, selection=selection, dark=dark, height=height, run=run_in(what), profile=machine
+    )
 
 
 def explorer(

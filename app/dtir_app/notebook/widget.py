@@ -17,8 +17,8 @@ from dtir_app.notebook.opening import kernel_library
 from dtir_app.notebook.sharing import SharedSelection, shared_selection
 from dtir_app.notebook.start import in_notebook, start
 from dtir_app.notebook.static import static_html
-from dtir_app.panels.base import Row
-from dtir_app.panels.sides import attach
+from dtir_app.panels.base import Row, choose
+from dtir_app.panels.sides import SIDES, attach
 from dtir_app.planning import base_of
 from dtir_app.rows import rows_of_views
 from dtir_app.selection import NOTHING, find_selection, selection_text
@@ -44,6 +44,7 @@ class _Shown(Viewer):
         selection: what is selected; the one that views of the program share when None.
         dark: the theme.
         run: what was measured of the program, to be set against what is planned.
+        profile: what the kernel's library calls the machine that the planned side is of.
     """
 
     selection = param.ClassSelector(class_=SharedSelection, doc="what is selected, shared with other views")
@@ -55,6 +56,7 @@ class _Shown(Viewer):
         selection: SharedSelection | None = None,
         dark: bool = False,
         run: RunRecord | None = None,
+        profile: str | None = None,
     ) -> None:
         assert opened.store is not None
         super().__init__(selection=selection or shared_selection(opened.digest))
@@ -64,6 +66,8 @@ class _Shown(Viewer):
         self.run = run
         self.session = Session(kernel_library(), dark=dark)
         self.session.state.param.update(**self.session.state.program_fields(opened, ""))
+        if profile is not None:
+            choose(self.session.state, SIDES, profile=profile)
         if run is not None:
             attach(self.session.painter.desk, base_of(self.store), run, "given here")
         self._layout: pn.Column | None = None
@@ -167,7 +171,7 @@ class ExplorerView(_Shown):
     Args:
         opened: the program.
         view: the view to begin with.
-        selection, dark, run: as for every view.
+        selection, dark, run, profile: as for every view.
         height: in pixels.
 
     Raises:
@@ -183,10 +187,11 @@ class ExplorerView(_Shown):
         dark: bool = False,
         height: int = 760,
         run: RunRecord | None = None,
+        profile: str | None = None,
     ) -> None:
         if view is not None and view not in VIEWS:
             raise ValueError(f"view={view!r} (str) is not one of {', '.join(VIEWS)}")
-        super().__init__(opened, selection=selection, dark=dark, run=run)
+        super().__init__(opened, selection=selection, dark=dark, run=run, profile=profile)
         self._height = height
         self._views: Mapping[str, pn.Column] = {}
         if view is not None:
@@ -220,7 +225,7 @@ class SingleView(_Shown):
     Args:
         opened: the program.
         view: its name.
-        selection, dark, run: as for every view.
+        selection, dark, run, profile: as for every view.
         height: in pixels.
     """
 
@@ -233,8 +238,9 @@ class SingleView(_Shown):
         dark: bool = False,
         height: int = 460,
         run: RunRecord | None = None,
+        profile: str | None = None,
     ) -> None:
-        super().__init__(opened, selection=selection, dark=dark, run=run)
+        super().__init__(opened, selection=selection, dark=dark, run=run, profile=profile)
         self._height = height
         self.session.state.view = view
 

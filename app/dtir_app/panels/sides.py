@@ -15,9 +15,10 @@ from dtir_app.assets import script
 from dtir_app.components import Element, Message
 from dtir_app.measuring import Measured, digest_of, make_measured
 from dtir_app.panels.base import Desk, choice, choose
-from dtir_app.planning import DEFAULT_PROFILE, PROFILES, NotPlanned, Planned, base_of, plan_for
+from dtir_app.planning import NotPlanned, Planned, base_of, plan_for
+from dtir_app.profiles import ProfileError
 from dtir_app.runs import Attached, refusal_text
-from dtir_app.state import Notice, State
+from dtir_app.state import Notice
 from dtir_app.store import Store
 from dtir_app.timing import TwoSides, sides_of, with_sides
 
@@ -34,10 +35,11 @@ class Sides(Element):
     _esm: ClassVar[str] = script("sides")
 
 
-def profile_of(state: State) -> str:
+def profile_of(desk: Desk) -> str:
     """The chosen machine profile."""
-    found = choice(state, SIDES, "profile", DEFAULT_PROFILE)
-    return found if found in PROFILES else DEFAULT_PROFILE
+    profiles = desk.library.profiles
+    found = choice(desk.state, SIDES, "profile", profiles.first)
+    return found if found in profiles.names else profiles.first
 
 
 def run_of(desk: Desk) -> Measured | None:
@@ -57,7 +59,7 @@ def plan_of(desk: Desk) -> Planned | NotPlanned | None:
     store = desk.store
     if store is None:
         return None
-    future: Future[Planned | NotPlanned] = plan_for(store, profile_of(desk.state), desk.library)
+    future: Future[Planned | NotPlanned] = plan_for(store, profile_of(desk), desk.library)
     if not future.done() or _made(store).key != _wanted(desk).key:
         desk.later(future, lambda: settle(desk))
     return future.result() if future.done() else None
@@ -72,7 +74,7 @@ def _wanted(desk: Desk) -> TwoSides:
     store = desk.store
     plan = None
     if store is not None:
-        future = base_of(store).memo.get(("plan", profile_of(desk.state)))
+        future = base_of(store).memo.get(("plan", profile_of(desk)))
         if isinstance(future, Future) and future.done() and future.exception() is None:
             found = future.result()
             plan = found if isinstance(found, Planned) else None
@@ -112,10 +114,10 @@ def sides_content(
     """
     if desk.store is None:
         return {}
-    chosen, chosen_run = profile_of(desk.state), choice(desk.state, SIDES, "run", "")
+    chosen, chosen_run = profile_of(desk), choice(desk.state, SIDES, "run", "")
     reasons = [f"{code}: {message}" for code, message in plan.reasons] if isinstance(plan, NotPlanned) else []
     return {
-        "profiles": [{"name": name, "on": name == chosen} for name in PROFILES] if planned else [],
+        "profiles": [{"name": name, "on": name == chosen} for name in desk.library.profiles.names] if planned else [],
         "planned": plan.title if isinstance(plan, Planned) else "",
         "busy": plan is None and planned,
         "reasons": reasons,
@@ -136,6 +138,10 @@ def opened(desk: Desk) -> None:
     if store is None:
         return
     base = base_of(store)
+    problems = desk.library.profiles.problems
+    if problems and not desk.state.notice.tone:
+        lines = tuple(("", text, "") for text in problems)
+        desk.state.notice = Notice("warning", "A machine profile that was given cannot be used.", lines)
     if not runs.any:
         return
 
@@ -194,6 +200,17 @@ def _dropped(desk: Desk, base: Store, name: str, found: tuple[RunRecord | str, s
     attach(desk, base, record, DROPPED, name=name)
 
 
+def dropped_profile(desk: Desk, name: str, content: bytes) -> None:
+    """A machine profile was dropped: it is planned with from now on."""
+    try:
+        known = desk.library.profiles.add(name, content)
+    except ProfileError as error:
+        desk.state.notice = Notice("error", f"{error}.")
+        return
+    choose(desk.state, SIDES, profile=known)
+    desk.state.notice = Notice("info", f"{desk.library.profiles.find(known).title} is what is planned with now.")
+
+
 def attach(desk: Desk, base: Store, record: RunRecord, when: str, *, name: str = "") -> None:
     """Keep a run of a program, and compare with it when that program is still open."""
     kept = desk.library.runs.add(record, when, name=name)
@@ -219,11 +236,11 @@ def choose_run(desk: Desk, key: str) -> None:
     if memo_key not in base.memo:
         base.memo.forget_oldest("run", 4)
         base.memo[memo_key] = desk.library.work(lambda: make_measured(base, kept.record, key=key, when=kept.when))
-    plan_for(base, profile_of(desk.state), desk.library)
+    plan_for(base, profile_of(desk), desk.library)
     future = base.memo[memo_key]
     assert isinstance(future, Future)
     desk.later(future, lambda: settle(desk))
-    desk.later(plan_for(base, profile_of(desk.state), desk.library), lambda: settle(desk))
+    desk.later(plan_for(base, profile_of(desk), desk.library), lambda: settle(desk))
 
 
 # -- what a person does ----------------------------------------------------------------------------------------------------------
@@ -231,7 +248,7 @@ def choose_run(desk: Desk, key: str) -> None:
 
 def choose_profile(context: Context, message: Message) -> None:
     """Plan with another profile."""
-    if message.get("profile") in PROFILES:
+    if message.get("profile") in context.painter.desk.library.profiles.names:
         choose(context.state, SIDES, profile=message["profile"])
 
 

@@ -90,7 +90,7 @@ class TimelinePanel:
             return
         key = (
             id(base_of(store)),
-            profile_of(desk.state),
+            profile_of(desk),
             run.key if run else "",
             choice(desk.state, NAME, "one_clock", None),
         )
