@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import replace as replaced
 
 from dtir_app.frames.windows import parse_window
 from dtir_app.library import Library
 from dtir_app.link_parts import chosen_text, folding_text, parse_chosen, parse_folding, parse_place, place_text
 from dtir_app.links import Link, read_link
+from dtir_app.option_links import applied, options_text, read_options
 from dtir_app.panels.base import choice, choose
 from dtir_app.scenes import first_place, valid_place
 from dtir_app.selection import NOTHING, Selection, find_selection, selection_text
@@ -38,6 +39,7 @@ class Addresses:
         self._state, self._library = state, library
         self._open, self._select, self._tell = open_program, select, tell
         self._written = ""
+        self._last = Link()
         self._waiting: Link | None = None
 
     def start(self, query: str) -> None:
@@ -53,13 +55,13 @@ class Addresses:
         if link.file and not key:
             problems.append(f"there is no file {link.file!r} in the served folder")
         bare = not link.digest and not link.file and not self._library.entries("file")
-        self._go(replace(link, digest=""), key or self._library.first, problems, gallery=bare and not link.view)
+        self._go(replaced(link, digest=""), key or self._library.first, problems, gallery=bare and not link.view)
 
     def follow(self, query: str) -> None:
         """The person went back or forward."""
         link = read_link(query)
         key = self._key(link)
-        self._written = query
+        self._written, self._last = query, replaced(link, problems=())
         if key and key != self._state.program_key:
             self._go(link, key, list(link.problems))
         else:
@@ -108,6 +110,10 @@ class Addresses:
         state.param.update(**changes)
         if found:
             self._select(found, camera="go")
+        if store is not None:
+            options, unknown = read_options(store, state.view, link.options)
+            problems.extend(unknown)
+            state.param.update(**applied(state, options))  # selecting something starts some of them anew
         window = parse_window(link.window) if link.window else None
         if window is not None:
             state.param.update(window=window, camera="box")
@@ -169,8 +175,11 @@ class Addresses:
             window=state.window.text if graph and state.window is not None else "",
             table=state.table if state.table != default_table(store) else "",
             other=self._other(),
+            options=options_text(state),
         )
         query = link.query()
         if query != self._written:
-            self._written = query
-            self._tell("address", query=query, replace=replace)
+            # What is chosen within a view is no step that a person would go back by.
+            same = replaced(link, options="") == replaced(self._last, options="")
+            self._written, self._last = query, link
+            self._tell("address", query=query, replace=replace or same)

@@ -7,6 +7,7 @@
 | `s` | selected task or tensor |
 | `q`, `k` | what is kept: a search, and the choices of the filters written as one |
 | `w`, `n`, `z` | of the graph: the place (``r3.b120``), what is folded (`dtir_app.link_parts`) and the part in sight |
+| `o` | what is chosen in the view (`dtir_app.option_links`) |
 | `d` | digest of the program to compare with |
 | `f` | a file of the served folder; read only, never written |
 """
@@ -40,6 +41,7 @@ class Link:
         chosen: the choices of the filters, as a search.
         place, folding, window: of the graph, as text.
         table: one of the tables.
+        options: choices of the view, as text.
     """
 
     digest: str = ""
@@ -54,6 +56,7 @@ class Link:
     window: str = ""
     table: str = ""
     other: str = ""
+    options: str = ""
 
     def query(self) -> str:
         """The address from the question mark on.
@@ -63,6 +66,7 @@ class Link:
         """
         pairs = [("p", self.digest), ("v", self.view), ("s", self.selection), ("q", self.text), ("k", self.chosen)]
         pairs += [("w", self.place), ("n", self.folding), ("z", self.window), ("t", self.table), ("d", self.other)]
+        pairs += [("o", self.options)]
         said = [(name, value) for name, value in pairs if value]
         return f"?{urlencode(said, safe=':,')}" if said else ""
 
@@ -116,4 +120,5 @@ def read_link(query: str) -> Link:
         window,
         table,
         other=other,
+        options=said.get("o", "")[:1000],
     )

@@ -35,6 +35,13 @@ from dtir_app.store import Opened
 from dtir_app.text import bytes_text, count_text, plural
 
 NOTICE_LINES = 8
+ARRANGED = frozenset(
+    (
+        *("folded", "window", "table", "sort", "descending", "mesh_axes", "mesh_columns", "mesh_at"),
+        *("tensor_values", "tensor_dims", "tensor_at"),
+    )
+)
+"""Fields that an address says too, and that are no step to go back by."""
 LARGE = 250_000
 """Tasks from which on it is said what opening a program means."""
 
@@ -81,8 +88,8 @@ class Session:
         )
         self._connect()
         self.addresses.start(query)
+        self._watcher = self.state.param.watch(self._changed, WATCHED)  # drawing may change something, too
         self._draw(set(WATCHED))
-        self._watcher = self.state.param.watch(self._changed, WATCHED)
         self._pen.start()
 
     @property
@@ -120,7 +127,7 @@ class Session:
         self._draw(names)
         if self._ready and names & {"opened", "view", "selection", "filters", "place", "options"}:
             self.addresses.write()
-        elif self._ready and names & {"folded", "window", "table"}:
+        elif self._ready and names & ARRANGED:
             self.addresses.write(replace=True)
         if "selection" in names or "opened" in names:
             self._announce()

@@ -121,6 +121,7 @@ def test_hits_are_stepped_through_and_paths_are_found(page: Page, server: Server
     page.get_by_test_id("search-next").click()
     first = page.get_by_test_id("inspector-title")
     expect(page.get_by_test_id("search-position")).to_contain_text("1 of ")
+    expect(first).not_to_have_text("jit_step")
     title = first.inner_text()
     page.get_by_test_id("search").blur()
     page.keyboard.press("n")

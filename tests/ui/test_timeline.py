@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from playwright.sync_api import Page, expect
@@ -63,7 +64,13 @@ def test_the_window_is_moved_by_keys_and_by_the_wheel_and_the_picture_follows(pa
     wait_until(page, "model('timeline-labels').data.text.includes('all-reduce')")
     before = column(page, "timeline-bars", "title")
     page.mouse.move(*bokeh_px(page, "timeline", *bar_of(page, "all-reduce")))
-    page.mouse.wheel(0, 1200)  # at once: a turn that comes after the key below would move the picture again
+    for _ in range(3):
+        start, end, *_ = ranges(page, "timeline")
+        page.mouse.wheel(0, 400)
+        # A turn that came after the key below would move the picture again.
+        wait_until(
+            page, "(span) => model('timeline').x_range.end - model('timeline').x_range.start > span", end - start
+        )
     wait_until(page, "(count) => model('timeline-bars').data.title.length > count", len(before))
     page.keyboard.press("0")
     wait_until(page, "(start) => Math.abs(model('timeline').x_range.start - start) < 1e-9", whole[0])
@@ -94,3 +101,26 @@ def test_rows_open_to_ranks_and_another_profile_plans_anew(page: Page, server: S
     page.get_by_test_id("plan-profile").first.select_option("tpu-v5p-torus")
     expect(page.get_by_test_id("plan-title")).to_contain_text("tpu-v5p-torus", timeout=TIMEOUT_MS)
     expect(page.get_by_test_id("timeline-sum-planned")).not_to_have_text(planned or "")
+
+
+def test_a_link_shows_the_same_window_of_time(page: Page, server: Server) -> None:
+    open_program(page, server(), "transformer_train", "timeline")
+    wait_for_bars(page)
+    x0, x1, y0, y1 = ranges(page, "timeline")
+    page.mouse.move(*bokeh_px(page, "timeline", x0 + (x1 - x0) * 0.3, (y0 + y1) / 2))
+    page.mouse.wheel(0, -600)
+    expect(page).to_have_url(re.compile(r"[?&]o=window:[-0-9.e]+\.\.[-0-9.e]+(&|$)"))
+    link, seen = page.url, ranges(page, "timeline")[:2]
+    assert seen[1] - seen[0] < x1 - x0
+    page.goto("about:blank")
+    page.goto(link)
+    wait_for_bars(page)
+    wait_until(
+        page,
+        """([first, last]) => {
+          const {start, end} = model('timeline').x_range;
+          return Math.abs(start - first) + Math.abs(end - last) < 1e-6 * (last - first); }""",
+        list(seen),
+    )
+    page.keyboard.press("0")
+    expect(page).not_to_have_url(re.compile("window"))

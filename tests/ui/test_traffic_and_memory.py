@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from playwright.sync_api import Page, expect
@@ -53,3 +54,19 @@ def test_memory_names_the_peak_and_what_is_live_then(page: Page, server: Server)
     expect(selected(page)).to_have_text("while.31")
     page.get_by_test_id("memory-class").select_option(index=1)
     expect(page.get_by_test_id("memory-peak")).to_contain_text("KiB")
+
+
+def test_a_link_brings_back_what_was_chosen_in_a_view(page: Page, server: Server) -> None:
+    explorer = server()
+    open_program(page, explorer, "faults", "traffic")
+    page.get_by_test_id("traffic-mode-measured").click()
+    expect(page).to_have_url(re.compile(r"[?&]o=mode:measured(&|$)"))
+    link = page.url
+    page.keyboard.press("m")
+    expect(page).to_have_url(re.compile(r"[?&]v=mesh(&|$)"))
+    page.go_back()
+    expect(page).to_have_url(link)
+    expect(page.get_by_test_id("traffic-mode-measured")).to_have_attribute("aria-pressed", "true")
+    page.goto("about:blank")
+    page.goto(link)
+    expect(page.get_by_test_id("traffic-mode-measured")).to_have_attribute("aria-pressed", "true")

@@ -76,13 +76,27 @@ export function render({model, el}) {
   }
   for (const opener of document.querySelectorAll('[data-pane]')) opener.addEventListener('click', () => { page.dataset.pane = page.dataset.pane === opener.dataset.pane ? '' : opener.dataset.pane; });
 
+  // What changes within a view while it is moved is written when it rests: browsers allow some 200 changes of the address in half a minute.
+  let written = null, rest = 0;
+  const write_address = () => {
+    clearTimeout(rest);
+    if (written && location.search !== written.query) history[written.replace ? 'replaceState' : 'pushState'](null, '', written.query || location.pathname);
+    written = null;
+  };
   const handlers = {
-    address: ({query, replace}) => { if (!whole) return; if (page.dataset.embed) query = query ? `${query}&embed=1` : '?embed=1'; if (location.search !== query) history[replace ? 'replaceState' : 'pushState'](null, '', query || location.pathname); },
+    address: ({query, replace}) => {
+      if (!whole) return;
+      if (page.dataset.embed) query = query ? `${query}&embed=1` : '?embed=1';
+      if (!replace) write_address();  // so that going back leads to what was last seen
+      written = {query, replace};
+      clearTimeout(rest);
+      if (replace) rest = setTimeout(write_address, 200); else write_address();
+    },
     title: ({text}) => { if (whole) document.title = text; },
     theme: ({dark}) => set_theme(dark),
     announce: ({text}) => { announce.textContent = text; },
     copy: ({text}) => navigator.clipboard?.writeText(text).catch(() => 0),
-    'copy-link': () => navigator.clipboard?.writeText(location.href).then(() => { announce.textContent = 'Link copied'; }).catch(() => 0),
+    'copy-link': () => (write_address(), navigator.clipboard?.writeText(location.href).then(() => { announce.textContent = 'Link copied'; }).catch(() => 0)),
     download: ({name, mime, text}) => {
       const url = URL.createObjectURL(new Blob([text], {type: mime}));
       const anchor = h('a', {href: url, download: name});

@@ -95,6 +95,8 @@ class TimelinePanel:
             choice(desk.state, NAME, "one_clock", None),
         )
         frame = timeline_frame(store, made, run, view_of(desk, key))
+        if self._follow(desk, key, frame):
+            return  # which drew once more
         self._moved |= self.shown is None or self.shown.key != key
         self.shown = Shown(key, frame, run)
         # Where the browser was last told to go: a window that it reports meanwhile is an older one.
@@ -114,6 +116,24 @@ class TimelinePanel:
             self._looked = look[0]
 
         desk.pen.write(NAME, write)
+
+    def _follow(self, desk: Desk, key: tuple[object, ...], frame: Frame) -> bool:
+        """Go where an address asks to, once there is a picture."""
+        asked = choice(desk.state, NAME, "asked", None)
+        if asked is None:
+            return False
+        whole = (-EDGE * frame.end_s, frame.end_s * (1 + EDGE))
+        first, last = whole if asked == "whole" else asked
+        number = choice(desk.state, NAME, "look", (0, 0.0, 0.0))[0] + 1
+        zoomed = asked != "whole"
+        choose(desk.state, NAME, asked=None, window=(first, last), zoomed=zoomed, key=key, look=(number, first, last))
+        return True
+
+
+def is_part(frame: Frame, first: float, last: float) -> bool:
+    """Whether a window shows less, or something else, than everything."""
+    slack = 0.002 * frame.end_s
+    return abs(first + EDGE * frame.end_s) > slack or abs(last - frame.end_s * (1 + EDGE)) > slack
 
 
 def view_of(desk: Desk, key: tuple[object, ...]) -> View:
@@ -263,7 +283,8 @@ def window(context: Context, message: Message) -> None:
     if panel is None or not last - first > 0 or not (0 < width < 20_000 and 0 < height < 20_000):
         return
     assert panel.shown is not None
-    choose(context.state, NAME, window=(first, last), width=width, height=height, key=panel.shown.key)
+    zoomed = is_part(panel.shown.frame, first, last)
+    choose(context.state, NAME, window=(first, last), zoomed=zoomed, width=width, height=height, key=panel.shown.key)
 
 
 def _go(context: Context, first: float, last: float) -> None:
@@ -273,7 +294,8 @@ def _go(context: Context, first: float, last: float) -> None:
         return
     assert panel.shown is not None
     number = choice(context.state, NAME, "look", (0, 0.0, 0.0))[0] + 1
-    choose(context.state, NAME, window=(first, last), key=panel.shown.key, look=(number, first, last))
+    zoomed = is_part(panel.shown.frame, first, last)
+    choose(context.state, NAME, window=(first, last), zoomed=zoomed, key=panel.shown.key, look=(number, first, last))
 
 
 def fit(context: Context, message: Message) -> None:
