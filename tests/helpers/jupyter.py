@@ -25,6 +25,8 @@ READY = """
 """
 """Whether the notebook is there and its kernel waits."""
 
+IDLE = "![...document.querySelectorAll('.jp-InputArea-prompt')].some((prompt) => prompt.textContent.includes('*'))"
+"""Whether no cell is waiting or running."""
 RUN_ALL = "void window.jupyterapp.commands.execute('notebook:run-all-cells')"
 """Run all cells, without waiting: the promise ends with the last of them."""
 

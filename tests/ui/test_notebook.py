@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 
 from tests.app.build import example
 from tests.helpers.browser import PageWatch, bokeh_px, column, wait_until
-from tests.helpers.jupyter import READY, RUN_ALL, Jupyter, start_jupyter
+from tests.helpers.jupyter import IDLE, READY, RUN_ALL, Jupyter, start_jupyter
 
 pytestmark = pytest.mark.skipif(
     find_spec("jupyterlab") is None, reason="jupyterlab is not installed: pip install 'dtir[notebook]'"
@@ -49,12 +49,13 @@ def test_one_selection_across_cells(page: Page, jupyter: Jupyter, page_watch: Pa
     page.wait_for_function(READY)
     page.evaluate(RUN_ALL)
     expect(page.get_by_test_id("program-name")).to_have_text("parallel_mlp_with_faults", timeout=CELL_TIMEOUT_MS)
+    page.wait_for_function(IDLE)
     title = page.get_by_test_id("inspector-title").first
     expect(title).to_have_text("parallel_mlp_with_faults")
 
     # The report is a table that is linked with the pictures of its program.
     page.get_by_test_id("row-diagnostics").first.click()
-    expect(title).to_have_text("add_bias")
+    expect(title).to_have_text("add_bias", timeout=CELL_TIMEOUT_MS)
     wait_until(page, "model('graph-rings').data.which.includes('selected')")
 
     # A click on the canvas of one cell moves the groups of another.

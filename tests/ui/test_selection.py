@@ -206,3 +206,21 @@ def test_the_inspector_shows_the_ranks_of_a_collective_in_their_groups(page: Pag
     cells = page.get_by_test_id("rank-strip").locator("li")
     expect(cells).to_have_count(8)
     expect(cells.nth(5)).to_have_attribute("aria-label", "rank 5 · dp=1, tp=1 · tp group @ dp=1")
+
+
+def test_a_click_is_not_lost_when_what_is_clicked_is_drawn_anew_meanwhile(page: Page, server: Server) -> None:
+    open_program(page, server(), "faults", "graph")
+    click_at(page, "graph", *node_at(page, "act"))
+    expect(selected(page)).to_have_text("act")
+    after = page.get_by_test_id("neighbour-after").first
+    name = after.inner_text().strip()
+    box = after.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.mouse.down()
+    page.keyboard.press("p")  # pins the task, which the line of neighbours shows
+    wait_until(page, "model('graph-rings').data.which.includes('pinned')")
+    expect(page.get_by_test_id("pinned")).to_have_count(0)
+    page.mouse.up()
+    expect(selected(page)).to_have_text(name)
+    expect(page.get_by_test_id("pinned")).to_contain_text("act")

@@ -68,9 +68,25 @@ const button = (label, onclick, props = {}, ...children) =>
   h('button', {type: 'button', onclick, 'aria-label': children.length ? label : undefined, title: children.length ? label : undefined, ...props},
     children.length ? children : label);
 
+// A press and its release are a click only where they meet the same node. So elements are not drawn anew while one of them is pressed.
+const roots = new WeakSet(), waiting = new Set();
+let pressed = false;
+const released = () => {
+  if (!pressed) return;
+  pressed = false;
+  const drawings = [...waiting];
+  waiting.clear();
+  for (const redraw of drawings) redraw();
+};
+const in_element = (event) => event.composedPath().some((node) => roots.has(node));
+window.addEventListener('pointerdown', (event) => { pressed = in_element(event); }, true);
+for (const end of ['pointerup', 'pointercancel', 'dragend']) window.addEventListener(end, () => setTimeout(released), true);
+window.addEventListener('blur', released);
+window.addEventListener('pointermove', (event) => { if (pressed && event.buttons === 0) released(); }, true);
+
 // Draw now and whenever the element's data change; drawing replaces everything unless `draw` keeps what it needs.
 const live = (model, draw) => {
-  const redraw = () => draw(model.payload ? JSON.parse(model.payload) : {});
+  const redraw = () => { if (pressed) waiting.add(redraw); else draw(model.payload ? JSON.parse(model.payload) : {}); };
   model.on('payload', redraw);
   redraw();
   model.send_msg({type: 'shown', size: (model.payload ?? '').length});
@@ -89,6 +105,7 @@ const sheet = new CSSStyleSheet();
 sheet.replaceSync(document.getElementById('element-css')?.textContent ?? '');
 const element = (root, holder) => {
   const tree = holder.getRootNode();
+  roots.add(root);
   if (tree instanceof ShadowRoot) tree.adoptedStyleSheets = [...tree.adoptedStyleSheets, sheet];
   return root;
 };
