@@ -142,7 +142,7 @@ class Session:
             if view == self.state.view and view in self._stale:
                 self._stale.discard(view)
                 if self._stands is not None:
-                    self._stands.fill(view)
+                    self._pen.write(f"stand-{view}", partial(self._stands.fill, view))
                 draw(self._painter)
 
     def _announce(self) -> None:

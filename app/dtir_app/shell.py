@@ -9,6 +9,7 @@ from typing import Any
 
 import panel as pn
 from bokeh.document import Document
+from bokeh.models import Column
 
 from dtir_app.assets import css, script
 from dtir_app.components import (
@@ -156,18 +157,22 @@ class Page(pn.Template):
 
 class Stands:
     """Where figures stand on the page: each is put there when its view is first looked at, since all of them together are most of what a
-    page has to build, check, send and draw."""
+    page has to build, check, send and draw.
+
+    The holders are raw Bokeh models, to be filled through `dtir_app.locked.Pen` as the figures are: what Panel sends goes its own way,
+    and a figure's data might be there before the figure.
+    """
 
     def __init__(self, parts: Parts) -> None:
         self._figures = parts.figures
-        self.holders = {name: pn.Column(sizing_mode="stretch_both", margin=0) for name in self._figures}
+        self.holders = {name: Column(sizing_mode="stretch_both") for name in self._figures}
 
     def fill(self, view: str) -> None:
         """Put the figures of a view there, once."""
         for cell in (cell for row in rows_of_views()[view] for cell in row.cells):
             holder = self.holders.get(cell.name)
-            if holder is not None and not holder.objects:
-                holder.append(pn.pane.Bokeh(self._figures[cell.name].figure, sizing_mode="stretch_both", margin=0))
+            if holder is not None and not holder.children:
+                holder.children = [self._figures[cell.name].figure]
 
 
 def make_page(parts: Parts, stands: Stands) -> Page:
@@ -183,6 +188,7 @@ def make_page(parts: Parts, stands: Stands) -> Page:
         page.add_panel(name, element)
     for name, holder in stands.holders.items():
         # The template names a root's model after its place; the figures' own names are for finding them.
-        page.add_panel(f"{name.replace('-', '_')}_figure", holder)
+        root = pn.pane.Bokeh(holder, sizing_mode="stretch_both", margin=0)
+        page.add_panel(f"{name.replace('-', '_')}_figure", root)
     page.add_panel("upload", parts.upload)
     return page

@@ -89,16 +89,16 @@ def test_figures_stand_on_the_page_once_their_view_is_looked_at() -> None:
     roots = page.session.page._render_items
 
     def standing() -> set[str]:
-        return {name for name, (root, _) in roots.items() if name.endswith("_figure") and root.objects}
+        return {name for name, (root, _) in roots.items() if name.endswith("_figure") and root.object.children}
 
     assert standing() == {"mesh_figure"}
     page.send("view", view="tensor")
     assert standing() == {"mesh_figure", "tensor_before_figure", "tensor_after_figure"}
-    before = roots["mesh_figure"][0].objects[0]
+    before = roots["mesh_figure"][0].object.children[0]
     for view in VIEWS:
         page.send("view", view=view)
     assert standing() == {name for name in roots if name.endswith("_figure")}
-    assert roots["mesh_figure"][0].objects == [before], "it is put there once"
+    assert roots["mesh_figure"][0].object.children == [before], "it is put there once"
 
 
 def test_a_row_of_any_table_selects(page: Page) -> None:

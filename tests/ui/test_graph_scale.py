@@ -226,3 +226,19 @@ def test_a_click_with_shift_pins(page: Page, server: Server, layers: Path) -> No
     )
     page.get_by_test_id("unpin").click()
     expect(page.get_by_test_id("pinned")).to_have_count(0)
+
+
+@pytest.mark.parametrize("view", ["graph", "timeline"])
+def test_a_view_that_is_asked_for_while_its_file_is_read_is_drawn(
+    page: Page, server: Server, tmp_path: Path, view: str
+) -> None:
+    """Its figure is put on the page when the program is there: before the data that are drawn in it."""
+    big = tmp_path / "big.json"
+    big.write_text(layered(94, 8).to_json(), encoding="utf-8")
+    explorer = server(big, fresh=True)
+    page.goto(f"{explorer.url}?v={view}")
+    expect(page.get_by_test_id("program-counts")).to_contain_text("7,522 tasks", timeout=120_000)
+    if view == "graph":
+        wait_for_graph(page)
+    else:
+        wait_until(page, "model('timeline-bars').data.left.length > 0 && view('timeline').frame")

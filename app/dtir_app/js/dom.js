@@ -72,7 +72,6 @@ const button = (label, onclick, props = {}, ...children) =>
 const roots = new WeakSet(), waiting = new Set();
 let pressed = false;
 const released = () => {
-  if (!pressed) return;
   pressed = false;
   const drawings = [...waiting];
   waiting.clear();
@@ -82,6 +81,7 @@ const in_element = (event) => event.composedPath().some((node) => roots.has(node
 window.addEventListener('pointerdown', (event) => { pressed = in_element(event); }, true);
 for (const end of ['pointerup', 'pointercancel', 'dragend']) window.addEventListener(end, () => setTimeout(released), true);
 window.addEventListener('blur', released);
+window.addEventListener('click', () => { pressed = false; }, true);  // what was clicked is settled: what follows from it is drawn at once
 window.addEventListener('pointermove', (event) => { if (pressed && event.buttons === 0) released(); }, true);
 
 // Draw now and whenever the element's data change; drawing replaces everything unless `draw` keeps what it needs.

@@ -22,6 +22,11 @@ from dtir_app.theme import FONT, Tokens
 
 Columns = Mapping[str, Sequence[Any]]
 
+SIZE = """
+const size = (name) => { try { return fig[name] ?? 0; } catch { return 0; } };
+"""
+"""For scripts of a figure `fig`: its size in pixels. A figure that was never drawn has none, and asking it fails."""
+
 
 def blank_figure(name: str, *, hover: HoverTool | None = None) -> Plot:
     """A figure without axes, grid and title, y pointing down, that pans and zooms.
@@ -45,6 +50,7 @@ def blank_figure(name: str, *, hover: HoverTool | None = None) -> Plot:
         output_backend="canvas",
         outline_line_color=None,
         min_border=0,
+        styles={"clip-path": "inset(2px 0 0 1px)"},  # along the edge a line of what was painted before shows through
         lod_threshold=None,
     )
 

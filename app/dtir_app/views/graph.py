@@ -27,7 +27,7 @@ from dtir_app.frames.shapes import HALF_HEIGHT, HALF_WIDTH
 from dtir_app.frames.windows import Window
 from dtir_app.kinds import Family
 from dtir_app.theme import SEVERITY_FILLS, SEVERITY_MARKERS, family_fills, family_texts, tokens
-from dtir_app.views.base import Columns, blank_figure, draw, empty_source, paint, set_columns, text_props
+from dtir_app.views.base import SIZE, Columns, blank_figure, draw, empty_source, paint, set_columns, text_props
 from dtir_app.views.graph_js import CAMERA, LABELS, PEEK, VIEWPORT
 
 TEXT_COLUMNS = ("left", "y", "family", "alpha", "code", "label", "offset", "detail", "lift", "pad")
@@ -58,7 +58,7 @@ class GraphView:
         self.near_lines = empty_source("graph-near-lines", CURVE_COLUMNS)
         self.peek = ColumnDataSource({"item": []}, name="graph-peek")
         self.camera = ColumnDataSource(_command("", 0, 1, 1, None), name="graph-camera")
-        hover = HoverTool(tooltips=[("task", "@title"), ("kind", "@kind"), ("message", "@message")], renderers=[])
+        hover = HoverTool(tooltips=[("", "@title"), ("", "@kind"), ("", "@message")], renderers=[])
         self.figure = blank_figure("graph", hover=hover)
         # Its own switch is in the bar above the figure; a drag without it moves the picture.
         self.figure.toolbar.tools = [*self.figure.toolbar.tools, BoxZoomTool(name="graph-box-zoom")]
@@ -109,7 +109,7 @@ class GraphView:
             "mark": self._mark,
         }
         half = {"half_width": HALF_WIDTH, "half_height": HALF_HEIGHT}
-        labels = CustomJS(args={**ranges, **texts, **half}, code=LABELS)
+        labels = CustomJS(args={**ranges, **texts, **half}, code=SIZE + LABELS)
         made.x_range.js_on_change("start", labels)
         made.y_range.js_on_change("start", labels)
         self.nodes.js_on_change("data", labels)
@@ -117,10 +117,10 @@ class GraphView:
         for event in ("mousemove", "mouseleave"):
             made.js_on_event(event, peek)
         scale = {"level_px": LEVEL_PX, "lane_px": LANE_PX}
-        camera = CustomJS(args={**ranges, "camera": self.camera, **scale}, code=CAMERA)
+        camera = CustomJS(args={**ranges, "camera": self.camera, **scale}, code=SIZE + CAMERA)
         self.camera.js_on_change("data", camera)
         viewport = CustomJS(
-            args={**ranges, "seen": self.viewport, "nodes": self.nodes, "camera": self.camera}, code=VIEWPORT
+            args={**ranges, "seen": self.viewport, "nodes": self.nodes, "camera": self.camera}, code=SIZE + VIEWPORT
         )
         for one in (made.x_range, made.y_range):
             one.js_on_change("start", viewport)

@@ -5,8 +5,8 @@ These are needed there, since only the browser knows how many pixels a figure ha
 
 # Texts are measured one by one, which takes longer than drawing all shapes: only those are made that fit and are in sight or near.
 LABELS = """
-if (!fig.inner_width || !fig.inner_height) return;
-const px = fig.inner_width / Math.abs(xr.end - xr.start), py = fig.inner_height / Math.abs(yr.end - yr.start);
+if (!size('inner_width') || !size('inner_height')) return;
+const px = size('inner_width') / Math.abs(xr.end - xr.start), py = size('inner_height') / Math.abs(yr.end - yr.start);
 const width = px * 2 * half_width, height = py * 2 * half_height;
 const show = !nodes.tags[1] && width > 24 && height > 10, two = height > 26, full = width > 46;
 const [x0, x1, y0, y1] = [xr.start, xr.end, yr.end, yr.start];
@@ -17,7 +17,8 @@ const inside = there && x0 >= there[0] - slack && x1 <= there[1] + slack && y0 >
 if (texts._of === nodes.data && texts._key === key && (!show || inside)) return;
 [texts._of, texts._key] = [nodes.data, key];
 // Signs of findings shrink with the items, so that many of them do not cover a picture seen from afar.
-mark.glyph.size = {value: Math.max(3, Math.min(13, height * 0.8))};
+const sign = nodes.tags[1] ? 7 : Math.max(3, Math.min(13, height * 0.8));
+Object.assign(mark.glyph, {size: {value: sign}, line_width: {value: sign < 8 ? 0.5 : 1.5}});
 code.visible = show;
 label.visible = show && full;
 detail.visible = show && full && two;
@@ -47,8 +48,8 @@ texts.change.emit();  // not by setting `data`: the server need not know
 
 CAMERA = """
 const c = camera.data, kind = c.kind[0];
-if (!kind || !fig.inner_width || !fig.inner_height) return;
-const w = fig.inner_width, h = fig.inner_height;
+const w = size('inner_width'), h = size('inner_height');
+if (!kind || !w || !h) return;
 const ratio = lane_px / level_px;
 const set = (cx, cy, px, py = px * ratio) => {
   xr.setv({start: cx - w / px / 2, end: cx + w / px / 2});
@@ -93,7 +94,7 @@ tell(at < 0 ? undefined : d.item[at]);
 # A large picture is asked for anew when what is in sight leaves what was sent, or is much smaller than it; at most every 60 ms. What is
 # in sight is told after a rest too, for the address.
 VIEWPORT = """
-if (!fig.inner_width || !Number.isFinite(xr.start) || !Number.isFinite(yr.start)) return;
+if (!size('inner_width') || !Number.isFinite(xr.start) || !Number.isFinite(yr.start)) return;
 const waits = () => camera.data.kind[0] !== '';  // the picture is about to be moved: what is in sight now says nothing
 const tell = () => {
   if (waits()) return;

@@ -8,13 +8,12 @@ from bokeh.transform import factor_cmap
 from dtir_app.frames.memory import MemoryFrame
 from dtir_app.text import bytes_text
 from dtir_app.theme import AXIS_FILLS, SEVERITY_FILLS, tokens
-from dtir_app.views.base import blank_figure, draw, empty_source, paint, set_columns, text_props
+from dtir_app.views.base import SIZE, blank_figure, draw, empty_source, paint, set_columns, text_props
 
 PALETTE = (*AXIS_FILLS, "#BBBBBB", "#7B8694", SEVERITY_FILLS["error"])
 _FACTORS = [str(number) for number in range(len(PALETTE))]
 
 FIT = """
-const size = (name) => { try { return fig[name] ?? 0; } catch { return 0; } };
 const w = size('inner_width'), h = size('inner_height'), e = extent.data;
 if (!w || !h || !e.length.length) return;
 const left = 74, right = 16, top = 26, bottom = 30, x = e.length[0], y = e.top[0] || 1;
@@ -56,7 +55,9 @@ class MemoryView:
         )
         self._tick = draw(made, self.ticks, tick)
         hover.renderers = [self._area]
-        fit = CustomJS(args={"fig": made, "xr": made.x_range, "yr": made.y_range, "extent": self.extent}, code=FIT)
+        fit = CustomJS(
+            args={"fig": made, "xr": made.x_range, "yr": made.y_range, "extent": self.extent}, code=SIZE + FIT
+        )
         self.extent.js_on_change("data", fit)
         for name in ("inner_width", "inner_height"):
             made.js_on_change(name, fit)

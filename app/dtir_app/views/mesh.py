@@ -9,14 +9,15 @@ from bokeh.models import ColumnDataSource, CustomJS, HoverTool, Rect, Scatter, S
 from bokeh.transform import factor_cmap
 
 from dtir_app.theme import AXIS_FILLS, AXIS_TEXTS, tokens
-from dtir_app.views.base import Columns, blank_figure, draw, empty_source, paint, set_columns, text_props
+from dtir_app.views.base import SIZE, Columns, blank_figure, draw, empty_source, paint, set_columns, text_props
 
 _FACTORS = [*(str(number) for number in range(len(AXIS_FILLS))), "none"]
 
 FIT = """
 const e = extent.data;
-if (!fig.inner_width || !fig.inner_height || !e.width.length) return;
-const w = fig.inner_width, h = fig.inner_height, left = 1.9, top = 1.7;
+const w = size('inner_width'), h = size('inner_height');
+if (!w || !h || !e.width.length) return;
+const left = 1.9, top = 1.7;
 const bw = e.width[0] + left + 0.8, bh = e.height[0] + top + 0.6;
 const px = Math.min(w / bw, h / bh, 76);
 const cx = (e.width[0] - 1 + 0.8 - left) / 2, cy = (e.height[0] - 1 + 0.6 - top) / 2;
@@ -25,7 +26,7 @@ yr.setv({start: cy + h / px / 2, end: cy - h / px / 2});
 """
 
 TEXTS = """
-const px = fig.inner_width / Math.abs(xr.end - xr.start);
+const px = size('inner_width') / Math.abs(xr.end - xr.start);
 rank.visible = px > 17; label.visible = px > 40; tick.visible = px > 15;
 """
 
@@ -39,7 +40,7 @@ class MeshView:
         self.arrows = empty_source("mesh-arrows", ("x0", "y0", "x1", "y1", "angle"))
         self.ticks = empty_source("mesh-ticks", ("x", "y", "text", "align", "baseline"))
         self.extent = ColumnDataSource({"width": [], "height": []}, name="mesh-extent")
-        tips = [("rank", "@rank"), ("at", "@place"), ("group", "@name")]
+        tips = [("", "rank @rank"), ("", "@place"), ("", "@name")]
         hover = HoverTool(tooltips=tips, renderers=[])
         self.figure = blank_figure("mesh", hover=hover)
         made = self.figure
@@ -55,8 +56,8 @@ class MeshView:
         self._tick = draw(made, self.ticks, tick)
         hover.renderers = [self._cell]
         args = {"fig": made, "xr": made.x_range, "yr": made.y_range}
-        fit = CustomJS(args={**args, "extent": self.extent}, code=FIT)
-        texts = CustomJS(args={**args, "rank": self._rank, "label": self._label, "tick": self._tick}, code=TEXTS)
+        fit = CustomJS(args={**args, "extent": self.extent}, code=SIZE + FIT)
+        texts = CustomJS(args={**args, "rank": self._rank, "label": self._label, "tick": self._tick}, code=SIZE + TEXTS)
         self.extent.js_on_change("data", fit)
         for name in ("inner_width", "inner_height"):
             made.js_on_change(name, fit)

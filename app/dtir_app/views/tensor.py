@@ -6,7 +6,7 @@ from bokeh.models import ColumnDataSource, CustomJS, HoverTool, Quad, Text
 from bokeh.transform import factor_cmap
 
 from dtir_app.theme import AXIS_FILLS, AXIS_TEXTS, SEVERITY_FILLS, tokens
-from dtir_app.views.base import Columns, blank_figure, draw, empty_source, paint, set_columns, text_props
+from dtir_app.views.base import SIZE, Columns, blank_figure, draw, empty_source, paint, set_columns, text_props
 
 TILE_COLUMNS = (
     "left",
@@ -28,8 +28,8 @@ _FACTORS = [str(number) for number in range(len(AXIS_FILLS))]
 # The plane of a tile is the unit square: extents of the two dims may differ by factors of thousands.
 FIT = """
 const e = extent.data;
-if (!fig.inner_width || !fig.inner_height || !e.shown.length) return;
-const w = fig.inner_width, h = fig.inner_height;
+const w = size('inner_width'), h = size('inner_height');
+if (!w || !h || !e.shown.length) return;
 const left = 74, right = 18, top = 34, bottom = 14;
 const px = (w - left - right), py = (h - top - bottom);
 xr.setv({start: -left / px, end: 1 + right / px});
@@ -38,8 +38,9 @@ yr.setv({start: 1 + bottom / py, end: -top / py});
 
 TEXTS = """
 const d = source.data, n = d.x.length;
-if (!fig.inner_width || !n) return;
-const px = fig.inner_width / Math.abs(xr.end - xr.start), py = fig.inner_height / Math.abs(yr.end - yr.start);
+const width = size('inner_width');
+if (!width || !n) return;
+const px = width / Math.abs(xr.end - xr.start), py = size('inner_height') / Math.abs(yr.end - yr.start);
 const cut = (text, chars) => chars < 1 ? '' : text.length <= chars ? text : chars < 3 ? '' : text.slice(0, chars - 1) + '…';
 const shown = new Array(n), badges = new Array(n);
 for (let i = 0; i < n; i++) {
@@ -59,7 +60,7 @@ class TensorView:
         self.tiles = empty_source(f"{name}-tiles", (*TILE_COLUMNS, "shown", "badges"))
         self.ticks = empty_source(f"{name}-ticks", ("x", "y", "text", "align", "baseline", "angle"))
         self.extent = ColumnDataSource({"shown": []}, name=f"{name}-extent")
-        hover = HoverTool(tooltips=[("block", "@range"), ("ranks", "@ranks"), ("held", "@badge")], renderers=[])
+        hover = HoverTool(tooltips=[("", "block @range"), ("", "ranks @ranks"), ("", "@badge")], renderers=[])
         self.figure = blank_figure(name, hover=hover)
         made = self.figure
         tile = Quad(
@@ -81,8 +82,8 @@ class TensorView:
         self._tick = draw(made, self.ticks, tick)
         hover.renderers = [self._tile]
         args = {"fig": made, "xr": made.x_range, "yr": made.y_range}
-        fit = CustomJS(args={**args, "extent": self.extent}, code=FIT)
-        texts = CustomJS(args={**args, "source": self.tiles}, code=TEXTS)
+        fit = CustomJS(args={**args, "extent": self.extent}, code=SIZE + FIT)
+        texts = CustomJS(args={**args, "source": self.tiles}, code=SIZE + TEXTS)
         self.extent.js_on_change("data", fit)
         for name_of_size in ("inner_width", "inner_height"):
             made.js_on_change(name_of_size, fit)

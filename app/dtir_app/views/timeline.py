@@ -10,7 +10,7 @@ from bokeh.transform import factor_cmap
 from dtir_app.frames.timeline import Frame
 from dtir_app.kinds import Family
 from dtir_app.theme import family_fills, family_texts, tokens
-from dtir_app.views.base import Columns, blank_figure, draw, empty_source, paint, set_columns, text_props
+from dtir_app.views.base import SIZE, Columns, blank_figure, draw, empty_source, paint, set_columns, text_props
 
 _FAMILIES = [str(int(family)) for family in Family]
 EXPOSED_FILL = "#CC79A7"
@@ -21,9 +21,6 @@ ROW_PX = 116
 
 BAND_PX, LINE_PX = 24, 16
 """The band of the time axis, and what a second axis adds."""
-
-# A figure that was never drawn has no size, and asking for it fails.
-SIZE = "const size = (name) => { try { return fig[name] ?? 0; } catch { return 0; } };"
 
 # Rows keep their height in pixels, and time its window: only the browser knows how large the figure is.
 ROWS = """

@@ -6,11 +6,10 @@ from bokeh.models import ColumnDataSource, CustomJS, HoverTool, Rect, Text
 
 from dtir_app.frames.traffic import TrafficFrame
 from dtir_app.theme import tokens
-from dtir_app.views.base import blank_figure, draw, empty_source, paint, set_columns, text_props
+from dtir_app.views.base import SIZE, blank_figure, draw, empty_source, paint, set_columns, text_props
 
 # The square keeps its form; names and sums stand beside it in pixels.
 FIT = """
-const size = (name) => { try { return fig[name] ?? 0; } catch { return 0; } };
 const w = size('inner_width'), h = size('inner_height'), n = extent.data.count[0];
 if (!w || !h || !n) return;
 const left = extent.data.left[0], right = 74, top = 34, bottom = 26;
@@ -56,7 +55,7 @@ class TrafficView:
         self._ring = draw(made, self.rings, Rect(x="x", y="y", width=1, height=1, fill_alpha=0, line_width=3))
         hover.renderers = [self._cell]
         args = {"fig": made, "xr": made.x_range, "yr": made.y_range, "extent": self.extent}
-        fit = CustomJS(args={**args, "texts": self._text, "sums": self._sum}, code=FIT)
+        fit = CustomJS(args={**args, "texts": self._text, "sums": self._sum}, code=SIZE + FIT)
         self.extent.js_on_change("data", fit)
         for name in ("inner_width", "inner_height"):
             made.js_on_change(name, fit)
