@@ -8,7 +8,7 @@ from typing import assert_never, cast
 from dtir.analysis.groups import groups_of
 from dtir.execute.dtypes import DtypeError, numpy_dtype
 from dtir.execute.exchange import Exchange, Moves
-from dtir.execute.moves import copy_moves, halo_moves, peer_moves, region_moves
+from dtir.execute.moves import peer_moves, reshard_moves
 from dtir.execute.placement import PlacementError
 from dtir.execute.routed import DISPATCH, combine, dispatch
 from dtir.execute.steps import Planned, Slot
@@ -28,7 +28,7 @@ from dtir.ir.collectives import (
 from dtir.ir.ids import RegionId
 from dtir.ir.mesh import LogicalMesh
 from dtir.ir.reductions import ReductionKind
-from dtir.ir.tasks import DistributedTask, Reshard, ReshardKind
+from dtir.ir.tasks import DistributedTask, Reshard
 from dtir.ir.types import dtype_bits
 
 
@@ -217,12 +217,7 @@ class ExchangeMaker:
     def reshard(self, body: Reshard, source: Slot, target: Slot) -> tuple[Moves, Planned]:
         """The blocks of a reshard or halo exchange."""
         owners, receivers = tuple(source.value.owners), tuple(target.value.owners)
-        if body.kind is ReshardKind.HALO:
-            moves = halo_moves(source.placement, owners, target.placement, receivers)
-        elif body.regions:
-            moves = region_moves(body.regions, source.placement, owners, target.placement, receivers)
-        else:
-            moves = copy_moves(source.placement, owners, target.placement, receivers)
+        moves = reshard_moves(body, source.placement, owners, target.placement, receivers)
         return moves, planned_moves(moves, source)
 
 

@@ -11,7 +11,7 @@ from itertools import product
 
 from dtir.execute.exchange import Move, Moves
 from dtir.execute.placement import Bounds, Box, Placement, PlacementError
-from dtir.ir.tasks import ReshardRegion
+from dtir.ir.tasks import Reshard, ReshardKind, ReshardRegion
 
 
 def intersect(left: Box, right: Box) -> Box | None:
@@ -52,6 +52,21 @@ def _ghosts_before(placement: Placement) -> tuple[int, ...]:
 def _others_first(rank: int, ranks: Iterable[int]) -> list[int]:
     found = list(ranks)
     return [rank, *(other for other in found if other != rank)] if rank in found else found
+
+
+def reshard_moves(
+    body: Reshard, source: Placement, source_ranks: Sequence[int], target: Placement, target_ranks: Sequence[int]
+) -> Moves:
+    """The blocks of a reshard or halo exchange.
+
+    Raises:
+        PlacementError: listed regions do not fit the values.
+    """
+    if body.kind is ReshardKind.HALO:
+        return halo_moves(source, source_ranks, target, target_ranks)
+    if body.regions:
+        return region_moves(body.regions, source, source_ranks, target, target_ranks)
+    return copy_moves(source, source_ranks, target, target_ranks)
 
 
 def copy_moves(source: Placement, source_ranks: Sequence[int], target: Placement, target_ranks: Sequence[int]) -> Moves:

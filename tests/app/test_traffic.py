@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from dtir.analysis.groups import groups_of
 from dtir.analysis.volume import wire_bytes
+from dtir.cost.reshard import Volume, reshard_volume
 from dtir.ir.builder import ProgramBuilder
 from dtir.ir.collectives import AllReduce, AllToAll, Broadcast, CollectivePermute, collective_kind
 from dtir.ir.mesh import LogicalMesh, MeshAxis
@@ -20,6 +21,7 @@ from dtir.ir.ranks import RankRange
 from dtir.ir.reductions import ReductionKind
 from dtir.ir.tasks import Collective
 from tests.app.build import store_of, store_of_example
+from tests.helpers.authoring import program, sketch
 
 REAL = ("transformer_train", "transformer_64", "fsdp", "ulysses", "ring_attention", "halo", "llama_block")
 
@@ -153,3 +155,35 @@ def test_amounts_have_their_place_on_the_ramp_and_text_can_be_read() -> None:
     assert amount_colour(100, 100, 1) == CIVIDIS[-1]
     assert amount_colour(10, 100, 1) == mixed(CIVIDIS, 0.5)
     assert [text_on(CIVIDIS[0]), text_on(CIVIDIS[-1])] == ["#FFFFFF", "#000000"]
+
+
+SPLIT = "  x [8, 8] dims: [[tp], []]\n"
+EVERY = 1 - np.eye(4)
+RING = np.roll(np.eye(4), 1, axis=1) + np.roll(np.eye(4), -1, axis=1)
+
+
+@pytest.mark.parametrize(
+    ("line", "task", "wanted"),
+    [
+        ("  y [8, 8] dims: [[], [tp]]\n", "reshard x -> y", 16 * EVERY),
+        ("  y [8, 8] dims: [[], []]\n", "reshard x -> y", 64 * EVERY),
+        ("  y [8, 8] dims: [[tp], []]\n", "reshard x -> y", 0 * EVERY),
+        ("  y [8, 8] dims: [[tp], []], halo: {0: 1}\n", "kind: reshard, op: halo, in: [x], out: [y]", 32 * RING),
+    ],
+)
+def test_a_reshard_sends_what_each_destination_lacks(line: str, task: str, wanted: np.ndarray) -> None:
+    text = f"mesh [tp, 4]\nvalues\n{SPLIT}{line}tasks\n  t: {task}\nin x\nout y"
+    made = program(sketch(text))
+    assert (matrix(store_of(made)) == wanted).all()
+    values = {item.id: item for item in made.values}
+    volume = reshard_volume(made.tasks[0], made.tasks[0].body, values, made.mesh)  # type: ignore[arg-type]
+    assert isinstance(volume, Volume)
+    assert volume.total_bytes == wanted.sum()
+
+
+def test_a_reshard_among_very_many_ranks_is_left_out_and_counted() -> None:
+    text = "mesh [tp, 512]\nvalues\n  x [512, 8] dims: [[tp], []]\n  y [512, 8] dims: [[], []]\ntasks\n  t: reshard x -> y\nin x\nout y"
+    store = store_of(program(sketch(text)))
+    flows = planned_flows(store, rank_units(512))
+    assert flows.flows == ()
+    assert flows.left_out == (("a reshard among more ranks than are looked at one by one", 1),)

@@ -2,11 +2,13 @@
 
 What a collective sends is the least that any algorithm sends (SEMANTICS 3.1), laid on the pairs of a common algorithm: a ring in
 member order for all-reduce, reduce-scatter and all-gather, a chain from the root for broadcast, every pair alike for
-all-to-all. Transfers and permutes have their own pairs.
+all-to-all. Transfers and permutes have their own pairs. A reshard or ghost exchange sends what each destination lacks, from whom
+the numpy back end takes it.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -17,12 +19,19 @@ from dtir.analysis.groups import Groups, groups_of
 from dtir.analysis.volume import wire_bytes
 from dtir.cost.classes import pattern_of
 from dtir.cost.spread import TooMany
+from dtir.execute.moves import reshard_moves
+from dtir.execute.placement import Placement, PlacementError
 from dtir.ir.collectives import AllToAll, Broadcast, CollectiveKind, CollectivePermute, collective_kind
 from dtir.ir.tasks import Collective, PointToPoint, Reshard
+from dtir.ir.types import dtype_bits
+from dtir.ir.values import DistributedValue
 from dtir_app.store import Store
 
 SIDE = 64
 """More ranks are shown in blocks."""
+
+MOST_RESHARD_PAIRS = 65_536
+"""Holders times receivers of a reshard that is looked at rank by rank: 256 ranks."""
 
 MOST_PAIRS = 4_000_000
 """Pairs of one collective that are looked at; an all-to-all of 2,000 ranks has as many."""
@@ -110,24 +119,75 @@ def planned_flows(store: Store, units: Units) -> Flows:
         if not isinstance(body, (Collective, PointToPoint, Reshard)):
             continue
         size, runs = float(store.tasks.message_bytes[task]), float(store.tasks.executions[task])
-        reason, pattern = "", None
+        pattern: tuple[Ints, Floats] | str
         if isinstance(body, Reshard):
-            reason = "reshard: what goes from whom to whom is not planned"
+            size, pattern = 1.0, _resharded(store, task, body, units, patterns)
         elif not np.isfinite(size):
-            reason = "the size of the message is symbolic"
+            pattern = "the size of the message is symbolic"
         else:
             key = _key(body)
             if key not in patterns:
                 patterns[key] = _pattern(store, body, units)
             pattern = patterns[key]
-            reason = pattern if isinstance(pattern, str) else ""
-        if reason or pattern is None or isinstance(pattern, str):
-            left_out[reason] = left_out.get(reason, 0) + 1
+        if isinstance(pattern, str):
+            left_out[pattern] = left_out.get(pattern, 0) + 1
             continue
         cells, parts = pattern
         times = runs if np.isfinite(runs) else 1.0  # how often is not known: once is counted
         flows.append(Flow(task, cells, parts * size * times))
     return Flows(units, tuple(flows), tuple(left_out.items()))
+
+
+def _resharded(
+    store: Store, task: int, body: Reshard, units: Units, patterns: dict[object, tuple[Ints, Floats] | str]
+) -> tuple[Ints, Floats] | str:
+    """Cells of a reshard and their bytes; a reason where they are not known. Reshards of the same layouts are looked at once."""
+    record, scope = store.task_records[task], int(store.tasks.scope[task])
+    if len(record.inputs) != len(record.outputs):
+        return "a reshard with other numbers of inputs and outputs"
+    found = np.zeros(0, dtype=np.int64), np.zeros(0)
+    for one, other in zip(record.inputs, record.outputs, strict=True):
+        ends = store.value_at(scope, one.value), store.value_at(scope, other.value)
+        if min(ends) < 0:
+            return "a reshard of values that are not there"
+        source, target = (store.value_records[end] for end in ends)
+        key = (
+            body.kind,
+            body.regions,
+            *((item.type, item.sharding, item.owners, item.local_shapes) for item in (source, target)),
+        )
+        if key not in patterns:
+            patterns[key] = _moved(store, body, source, target, units)
+        pattern = patterns[key]
+        if isinstance(pattern, str):
+            return pattern
+        found = _joined(found, pattern)
+    return found
+
+
+def _moved(
+    store: Store, body: Reshard, source: DistributedValue, target: DistributedValue, units: Units
+) -> tuple[Ints, Floats] | str:
+    if len(source.owners) * len(target.owners) > MOST_RESHARD_PAIRS:
+        return "a reshard among more ranks than are looked at one by one"
+    bits = dtype_bits(target.type.dtype)
+    if bits is None:
+        return "a reshard of elements whose size is not known"
+    mesh, bindings = store.mesh, store.program.bindings
+    try:
+        placements = [Placement.of(value, mesh, bindings) for value in (source, target)]
+        moves = reshard_moves(body, placements[0], tuple(source.owners), placements[1], tuple(target.owners)).moves
+    except PlacementError as error:
+        return f"a reshard that cannot be placed: {error}"
+    sent = [move for move in moves if move.source != move.destination]
+    sizes = [math.prod(stop - start for start, stop in move.source_box) * bits / 8 for move in sent]
+    source_ranks = np.array([move.source for move in sent], dtype=np.int64)
+    return _summed(source_ranks, np.array([move.destination for move in sent], dtype=np.int64), np.array(sizes), units)
+
+
+def _joined(one: tuple[Ints, Floats], other: tuple[Ints, Floats]) -> tuple[Ints, Floats]:
+    cells, place = np.unique(np.concatenate([one[0], other[0]]), return_inverse=True)
+    return cells, np.bincount(place, weights=np.concatenate([one[1], other[1]]), minlength=len(cells))
 
 
 def _key(body: Collective | PointToPoint) -> object:
