@@ -92,3 +92,27 @@ def test_a_run_is_set_against_the_plan_in_a_cell(page: Page, jupyter: Jupyter, p
     expect(page.get_by_test_id("inspector-title").first).to_be_visible(timeout=CELL_TIMEOUT_MS)
     expect(page.get_by_test_id("timeline-sum-measured")).to_be_visible(timeout=CELL_TIMEOUT_MS)
     wait_until(page, "model('timeline-bars').data.detail.some((text) => text.includes('measured'))")
+
+
+def test_a_program_is_run_from_a_cell_and_set_against_its_plan(
+    page: Page, jupyter: Jupyter, page_watch: PageWatch
+) -> None:
+    page_watch.allow(r"cdn\.holoviz\.org/.*\.css|ERR_FAILED|Failed to load resource")
+    page.set_viewport_size({"width": 1400, "height": 2400})
+    address = jupyter.notebook(
+        "run_here.ipynb",
+        [
+            f"import dtir\nprogram = dtir.load_path({str(example('fsdp').path)!r}).program\nfrom dtir_app.views import view",
+            'view(program, "run", height=700)',
+        ],
+    )
+    page.goto(address)
+    page.wait_for_function(READY)
+    page.evaluate(RUN_ALL)
+    start = page.get_by_test_id("run-start")
+    expect(start).to_be_enabled(timeout=CELL_TIMEOUT_MS)
+    page.wait_for_function(IDLE)
+    start.click()
+    expect(page.get_by_test_id("run-row")).to_have_count(1, timeout=CELL_TIMEOUT_MS)
+    expect(page.get_by_test_id("run-row")).to_contain_text("numpy in 1 process")
+    expect(page.get_by_test_id("run-summary")).to_be_visible()
