@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from dtir_app.frames.clock import ratio_text, seconds_text, ticks
 from dtir_app.frames.lanes import exposed, joined, make_lane, shown
-from dtir_app.frames.timeline import GLYPHS, MARKS, View, lane_place, pick, place_of, timeline_frame
+from dtir_app.frames.timeline import GLYPHS, MARKS, View, pick, timeline_frame
+from dtir_app.frames.timeline_bars import lane_place, place_of
 from dtir_app.frames.timeline_rows import ROWS, timeline_rows
 from dtir_app.planning import NotPlanned, Planned, make_planned
 from dtir_app.profiles import DEFAULT_PROFILE, PRESETS

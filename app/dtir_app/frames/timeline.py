@@ -11,15 +11,28 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dtir_app.frames.clock import seconds_text, ticks
-from dtir_app.frames.lanes import Floats, Ints, Lane, shown, window
+from dtir_app.frames.clock import ticks
+from dtir_app.frames.lanes import Lane
 from dtir_app.frames.meeting import tied_rows
-from dtir_app.frames.timeline_rows import COMMUNICATION, COMPUTE, STREAMS, Row, Rows, timeline_rows
+from dtir_app.frames.timeline_bars import (
+    BAND_PX,
+    ROW_PX,
+    Columns,
+    Maker,
+    bar_columns,
+    draw_lane,
+    joined_in,
+    lane_place,
+    place_of,
+    quads,
+    rounds_of,
+    segments,
+)
+from dtir_app.frames.timeline_rows import COMMUNICATION, COMPUTE, Row, Rows, timeline_rows
 from dtir_app.kinds import Family
 from dtir_app.measuring import Measured
 from dtir_app.planning import Planned
 from dtir_app.store import Store
-from dtir_app.text import count_text, plural, shorten
 
 GLYPHS = 3000
 """Bars and columns of one picture, about."""
@@ -30,16 +43,6 @@ TIES = 300
 MARGIN = 0.25
 """A window is drawn with so much of its width on either side, so that moving it shows no gap at once."""
 
-LANES = ((0.07, 0.47), (0.53, 0.93))
-"""Top and bottom of compute and communication within a row."""
-
-GAP = 0.02
-LABEL_PX = 44
-LABEL_HEIGHT_PX = 10
-ROW_PX, BAND_PX = 116, 24
-"""A row is no taller, and the time axis above the rows about so high."""
-
-CHARACTER_PX = 6.2
 DIFFERENT = 2.0
 """Sides whose lengths differ by more than this factor get an axis each, unless a person asks for one."""
 
@@ -67,9 +70,6 @@ class View:
     one_clock: bool | None = None
     task: int = -1
     twin: bool = False
-
-
-Columns = dict[str, list[object] | np.ndarray]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,26 +109,6 @@ class Frame:
     first_of: tuple[float, float] | None = None
 
 
-@dataclass(slots=True)
-class _Maker:
-    """Columns in the making."""
-
-    store: Store
-    family: Ints
-    first_s: float
-    last_s: float
-    px_s: float
-    row_px: float
-    twin: bool
-    bars: dict[str, list[np.ndarray]] = field(default_factory=dict[str, list[np.ndarray]])
-    texts: dict[str, list[str]] = field(default_factory=lambda: {"title": [], "detail": [], "look": []})
-    waits: list[tuple[float, float, float, float]] = field(default_factory=list[tuple[float, float, float, float]])
-    labels: list[tuple[float, float, str, str]] = field(default_factory=list[tuple[float, float, str, str]])
-    rows: list[dict[str, object]] = field(default_factory=list[dict[str, object]])
-    hidden: int = 0
-    drawn: int = 0
-
-
 def timeline_frame(store: Store, plan: Planned | None, run: Measured | None, view: View) -> Frame:
     """The picture of a window.
 
@@ -153,7 +133,7 @@ def timeline_frame(store: Store, plan: Planned | None, run: Measured | None, vie
     px_s = (last_s - first_s) / max(1.0, view.width_px)
     family = store.tasks.family.astype(np.int64)
     row_px = min((view.height_px - BAND_PX) / max(1, len(rows.shown)), ROW_PX)
-    make = _Maker(store, family, first_s - margin, last_s + margin, px_s, row_px, view.twin)
+    make = Maker(store, family, first_s - margin, last_s + margin, px_s, row_px, view.twin)
     blanks: list[tuple[float, float, float, float]] = []
     for number, row, stream, side, lane in lanes:
         top, bottom = lane_place(number, stream, side, run is not None)
@@ -161,7 +141,7 @@ def timeline_frame(store: Store, plan: Planned | None, run: Measured | None, vie
         if lane is None:
             blanks.append((0.0, end_s, top, bottom))
         elif len(lane):
-            _draw_lane(make, row, stream, side, lane, scale, top, bottom, budget)
+            draw_lane(make, row, stream, side, lane, scale, top, bottom, budget)
     strips = _strips(rows, make, run is not None)
     class_of = plan.ranks.of if plan is not None else lambda _: 0
     tied = tied_rows(store, view.task, rows.shown, class_of) if view.task >= 0 else []
@@ -172,11 +152,11 @@ def timeline_frame(store: Store, plan: Planned | None, run: Measured | None, vie
         stretch=stretch,
         one_clock=one_clock,
         window=(first_s, last_s),
-        bars=_bar_columns(make),
-        waits=_quads(make.waits),
-        rounds=_rounds(make),
+        bars=bar_columns(make),
+        waits=quads(make.waits),
+        rounds=rounds_of(make),
         strips=strips,
-        blanks=_quads(blanks),
+        blanks=quads(blanks),
         labels={name: [item[at] for item in make.labels] for at, name in enumerate(("x", "y", "text", "family"))},
         ticks=_ticks(
             first_s, last_s, view.width_px, stretch if run is not None and not one_clock else None, len(rows.shown)
@@ -207,158 +187,7 @@ def _window(view: View, end_s: float) -> tuple[float, float]:
     return view.first_s, view.last_s
 
 
-def lane_place(number: int, stream: int, side: str, paired: bool) -> tuple[float, float]:
-    """Top and bottom of a lane."""
-    top, bottom = (number + edge for edge in LANES[stream])
-    if not paired:
-        return top, bottom
-    middle = (top + bottom) / 2
-    return (top, middle - GAP / 2) if side == "planned" else (middle + GAP / 2, bottom)
-
-
-def place_of(y: float, paired: bool) -> tuple[int, int, str]:
-    """Row, stream and side at a height; the row is -1 above the rows."""
-    number = int(np.floor(y))
-    stream = COMPUTE if y - number < 0.5 else COMMUNICATION
-    top, bottom = LANES[stream]
-    side = "measured" if paired and y - number > (top + bottom) / 2 else "planned"
-    return number, stream, side
-
-
-def _draw_lane(
-    make: _Maker, row: Row, stream: int, side: str, lane: Lane, scale: float, top: float, bottom: float, budget: int
-) -> None:
-    store = make.store
-    first, last = make.first_s / scale, make.last_s / scale
-    width_px = (last - first) * scale / make.px_s
-    found = shown(lane, first, last, width_px, budget, make.family)
-    make.hidden += found.hidden
-    make.drawn += len(found.bars)
-    bars = found.bars
-    start, end, tasks = lane.start_s[bars] * scale, lane.end_s[bars] * scale, lane.task[bars]
-    families = np.where(tasks >= 0, make.family[tasks], 0)
-    _add(make, start, end, np.full(len(bars), top), np.full(len(bars), bottom), families, tasks)
-    said = f"{side}, {row.label}"
-    rounds, times = lane.rounds[bars].tolist(), lane.times[bars].tolist()
-    own = ((end - start) / scale).tolist()
-    waits = (lane.start_s[bars] - lane.arrived_s[bars]).tolist()
-    for place, (task, seconds, wait, again, many) in enumerate(
-        zip(tasks.tolist(), own, waits, rounds, times, strict=True)
-    ):
-        name = store.tasks.name[task] if task >= 0 else ""
-        make.texts["look"].append("rounds" if again else "bar")
-        make.texts["title"].append(f"further rounds of {name}" if again else name)
-        detail = f"{seconds_text(seconds)} {said}"
-        if many > 1:
-            detail += f", stands for {count_text(many)} executions"
-        if wait > 0:
-            detail += f", waited {seconds_text(wait)}"
-            left = float(lane.arrived_s[bars[place]]) * scale
-            if float(start[place]) - left > make.px_s:
-                make.waits.append((left, float(start[place]), top, bottom))
-        make.texts["detail"].append(detail)
-        begin, finish = max(float(start[place]), make.first_s), min(float(end[place]), make.last_s)
-        room = (finish - begin) / make.px_s
-        if room > LABEL_PX and (bottom - top) * make.row_px >= LABEL_HEIGHT_PX:
-            text = f"{name} …" if again else name
-            chars = int((room - 8) / CHARACTER_PX)
-            make.labels.append(
-                (
-                    begin + 4 * make.px_s,
-                    (top + bottom) / 2,
-                    shorten(text, chars),
-                    "5" if again else str(int(families[place])),
-                )
-            )
-        if make.twin:
-            make.rows.append(
-                _twin_row(store, row, stream, side, task, float(start[place]) / scale, seconds, wait, again)
-            )
-    _add_columns(make, found, row, side, stream, scale, top, bottom)
-
-
-def _add(make: _Maker, left: Floats, right: Floats, top: Floats, bottom: Floats, family: Ints, task: Ints) -> None:
-    for name, column in (
-        ("left", left),
-        ("right", right),
-        ("top", top),
-        ("bottom", bottom),
-        ("family", family),
-        ("task", task),
-    ):
-        make.bars.setdefault(name, []).append(np.asarray(column))
-
-
-def _add_columns(
-    make: _Maker, found: object, row: Row, side: str, stream: int, scale: float, top: float, bottom: float
-) -> None:
-    from dtir_app.frames.lanes import Shown
-
-    assert isinstance(found, Shown)
-    count = len(found.fill)
-    if not count:
-        return
-    tops = bottom - found.fill * (bottom - top)
-    _add(
-        make,
-        found.left_s * scale,
-        found.right_s * scale,
-        tops,
-        np.full(count, bottom),
-        found.family,
-        np.full(count, -1),
-    )
-    for number, fill, left, right in zip(
-        found.count.tolist(), found.fill.tolist(), found.left_s.tolist(), found.right_s.tolist(), strict=True
-    ):
-        make.texts["look"].append("column")
-        make.texts["title"].append(f"{plural(number, 'task')}, too short to tell apart here")
-        make.texts["detail"].append(
-            f"up to {fill:.0%} of {seconds_text(right - left)} {STREAMS[stream]} {side}, {row.label}"
-        )
-
-
-def _twin_row(
-    store: Store, row: Row, stream: int, side: str, task: int, start: float, seconds: float, wait: float, again: bool
-) -> dict[str, object]:
-    return {
-        "order": (start, row.rank, side),
-        "rank": row.label if row.size == 1 else f"{row.label} (rank {row.rank})",
-        "side": side,
-        "stream": STREAMS[stream],
-        "name": f"further rounds of {store.tasks.name[task]}" if again else store.tasks.name[task],
-        "key": f"node:{store.tasks.id[task]}",
-        "task": task,
-        "start": seconds_text(start),
-        "seconds": seconds_text(seconds),
-        "wait": seconds_text(wait) if wait > 0 else "",
-    }
-
-
-def _bar_columns(make: _Maker) -> Columns:
-    names = ("left", "right", "top", "bottom", "family", "task")
-    made: Columns = {name: np.concatenate(make.bars[name]) if name in make.bars else np.zeros(0) for name in names}
-    made["family"] = [str(int(item)) for item in np.asarray(made["family"]).tolist()]
-    look = make.texts["look"]
-    made["alpha"] = [0.45 if item == "rounds" else 0.8 if item == "column" else 1.0 for item in look]
-    made["edge"] = [0.0 if item == "column" else 0.7 for item in look]
-    made |= {"title": make.texts["title"], "detail": make.texts["detail"]}  # type: ignore[arg-type]
-    return made
-
-
-def _rounds(make: _Maker) -> Columns:
-    """The bars that stand for further rounds: hatched, by a glyph of their own, since a hatch of every bar is slow to draw."""
-    places = [place for place, look in enumerate(make.texts["look"]) if look == "rounds"]
-    return {
-        name: np.concatenate(make.bars[name])[places] if places else [] for name in ("left", "right", "top", "bottom")
-    }
-
-
-def _quads(items: list[tuple[float, float, float, float]]) -> Columns:
-    return {name: [item[at] for item in items] for at, name in enumerate(("left", "right", "top", "bottom"))}
-
-
-def _strips(rows: Rows, make: _Maker, paired: bool) -> Columns:
+def _strips(rows: Rows, make: Maker, paired: bool) -> Columns:
     """The critical path on top of the bars, exposed communication below them."""
     found: list[tuple[float, float, float, float, str]] = []
     room = max(8, MARKS // max(1, len(rows.shown)))
@@ -367,23 +196,14 @@ def _strips(rows: Rows, make: _Maker, paired: bool) -> Columns:
             continue
         for stream, (start, end) in enumerate(row.planned.critical):
             top, _ = lane_place(number, stream, "planned", paired)
-            found += [(a, b, top - 0.05, top - 0.01, "critical") for a, b in _joined(start, end, make, room)]
+            found += [(a, b, top - 0.05, top - 0.01, "critical") for a, b in joined_in(start, end, make, room)]
         top, bottom = lane_place(number, COMMUNICATION, "planned", paired)
         depth = 0.05 if not paired else 0.035
         found += [
-            (a, b, bottom + 0.005, bottom + depth, "exposed") for a, b in _joined(*row.planned.exposed, make, room)
+            (a, b, bottom + 0.005, bottom + depth, "exposed") for a, b in joined_in(*row.planned.exposed, make, room)
         ]
     names = ("left", "right", "top", "bottom", "which")
     return {name: [item[at] for item in found] for at, name in enumerate(names)}
-
-
-def _joined(start: Floats, end: Floats, make: _Maker, room: int) -> list[tuple[float, float]]:
-    gap = make.px_s
-    while True:
-        first, last = window(start, end, make.first_s, make.last_s, gap)
-        if len(first) <= room:
-            return list(zip(first.tolist(), last.tolist(), strict=True))
-        gap *= 2
 
 
 def _ticks(first_s: float, last_s: float, width_px: float, stretch: float | None, rows: int) -> Columns:
@@ -412,7 +232,7 @@ def _selected(
     task: int,
     stretch: float,
     paired: bool,
-    make: _Maker,
+    make: Maker,
     tied: list[tuple[int, int]],
 ) -> tuple[Columns, Columns, tuple[float, float] | None]:
     """Rings around the bars of the selected task, and ties between those of one execution."""
@@ -420,7 +240,7 @@ def _selected(
     spots: dict[tuple[str, int, int], tuple[float, float, float]] = {}
     firsts: list[tuple[float, float]] = []
     if task < 0:
-        return _quads(rings), _segments([]), None
+        return quads(rings), segments([]), None
     least = 3 * make.px_s
     for number, _, stream, side, lane in lanes:
         if lane is None:
@@ -440,7 +260,7 @@ def _selected(
                 rings.append((middle - half, middle + half, top - 0.01, bottom + 0.01))
             if stream == COMMUNICATION:
                 spots[side, turn, number] = (middle, top, bottom)
-    return _quads(rings), _segments(_ties(spots, tied)), min(firsts, default=None)
+    return quads(rings), segments(_ties(spots, tied)), min(firsts, default=None)
 
 
 def _ties(
@@ -456,10 +276,6 @@ def _ties(
             down = a[1] < b[1]
             found.append((a[0], b[0], a[2] if down else a[1], b[1] if down else b[2]))
     return found
-
-
-def _segments(items: list[tuple[float, float, float, float]]) -> Columns:
-    return {name: [item[at] for item in items] for at, name in enumerate(("x0", "x1", "y0", "y1"))}
 
 
 def pick(frame: Frame, run: Measured | None, x: float, y: float, px_s: float) -> int:
