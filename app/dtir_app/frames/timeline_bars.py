@@ -20,8 +20,10 @@ LANES = ((0.07, 0.47), (0.53, 0.93))
 GAP = 0.02
 LABEL_PX = 44
 LABEL_HEIGHT_PX = 10
-ROW_PX, BAND_PX = 116, 24
-"""A row is no taller, and the time axis above the rows about so high."""
+ROW_PX = 116
+"""A row is no taller than this."""
+BAND_PX, LINE_PX = 24, 16
+"""The band of the time axis, and what a second axis adds."""
 
 CHARACTER_PX = 6.2
 

@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING, ClassVar
 
 from dtir_app.assets import script
 from dtir_app.components import Element, Message
-from dtir_app.frames.clock import ratio_text, seconds_text
+from dtir_app.frames import timeline_text
 from dtir_app.frames.timeline import Frame, View, pick, timeline_frame
-from dtir_app.kinds import FAMILY_LABELS, Family
 from dtir_app.measuring import Measured
 from dtir_app.panels.base import Cell, Desk, Figure, Kind, Row, choice, choose
 from dtir_app.panels.sides import ACTIONS, SIDES, Sides, plan_of, profile_of, run_of, sides_content
-from dtir_app.planning import NotPlanned, Planned, base_of
+from dtir_app.planning import Planned, base_of
 from dtir_app.selection import NOTHING, of_task, task_of
-from dtir_app.text import count_text, plural
-from dtir_app.views.timeline import BAND_PX, LINE_PX, ROW_PX, TimelineView
+from dtir_app.views.timeline import TimelineView
 
 if TYPE_CHECKING:
     from dtir_app.actions.context import Context
@@ -83,7 +81,7 @@ class TimelinePanel:
         made = plan if isinstance(plan, Planned) else None
         if store is None or (made is None and run is None):
             self.shown = None
-            self._bar.show(_bar_without(plan) if store is not None else {})
+            self._bar.show(timeline_text.bar_without(plan) if store is not None else {})
             self._side.show({})
             self._twin.show({})
             desk.pen.write(NAME, self._view.blank)
@@ -102,9 +100,10 @@ class TimelinePanel:
         # Where the browser was last told to go: a window that it reports meanwhile is an older one.
         look = choice(desk.state, NAME, "look", (0, 0.0, 0.0))
         whole = (-EDGE * frame.end_s, frame.end_s * (1 + EDGE))
-        self._bar.show(_bar(desk, frame, made, run))
-        self._side.show(_side(frame, run is not None))
-        self._twin.show(_twin(desk, frame))
+        self._bar.show(timeline_text.bar(store, desk.state.selection, frame, made, run))
+        is_open = bool(choice(desk.state, NAME, "twin", False))
+        self._side.show(timeline_text.side(frame, run is not None))
+        self._twin.show(timeline_text.twin(store, desk.state.selection, is_open, frame))
 
         def write() -> None:
             self._view.show(frame)
@@ -152,111 +151,6 @@ def view_of(desk: Desk, key: tuple[object, ...]) -> View:
         task_of(store, desk.state.selection) if store is not None else -1,
         chosen.get("twin", False),
     )
-
-
-# -- what stands around the figure ---------------------------------------------------------------------------------------------
-
-
-def _bar_without(plan: Planned | NotPlanned | None) -> dict[str, object]:
-    if plan is None:
-        return {"message": "Planning …", "busy": True}
-    return {"message": "There is no planned timeline for this program, and no run of it is open."}
-
-
-def _bar(desk: Desk, frame: Frame, plan: Planned | None, run: Measured | None) -> dict[str, object]:
-    sums: list[dict[str, str]] = []
-    if plan is not None:
-        late = max(plan.classes, key=lambda one: one.times.end_s).times
-        exposed = max(0.0, plan.makespan_s - late.compute_s)
-        sums = [
-            {
-                "label": "planned",
-                "value": seconds_text(plan.makespan_s),
-                "note": "from the first start to the last end",
-            },
-            {
-                "label": "exposed communication",
-                "value": f"{seconds_text(exposed)} ({_share(exposed, plan.makespan_s)})",
-                "note": "makespan without the busy compute of the rank that ends last",
-            },
-            {
-                "label": "waiting",
-                "value": seconds_text(max(one.times.waiting_s for one in plan.classes)),
-                "note": "of the rank that waits longest for others",
-            },
-        ]
-    if run is not None:
-        sums.append({"label": "measured", "value": seconds_text(run.elapsed_s), "note": run.label})
-    limits: list[str] = []
-    if frame.hidden:
-        limits.append(
-            f"{count_text(frame.hidden)} bars are too short to be seen at this scale: columns show how much of the time they fill"
-        )
-    if frame.rows.pages > 1:
-        limits.append(f"rows {_rows_text(frame)} of {count_text(frame.rows.total)}")
-    notices: list[str] = []
-    if run is not None and not frame.one_clock:
-        notices.append(f"Measured is {ratio_text(1 / frame.stretch)} of planned: each side has its own axis.")
-    task = task_of(desk.store, desk.state.selection) if desk.store is not None else -1
-    return {
-        "sums": sums,
-        "limit": "; ".join(limits),
-        "notice": " ".join(notices),
-        "families": _families(desk, frame),
-        "waits": bool(frame.waits["left"]) or any(one.times.waiting_s > 0 for one in (plan.classes if plan else ())),
-        "rounds": len(frame.rounds["left"]) > 0,
-        "columns": frame.hidden > 0,
-        "paired": run is not None,
-        "one_clock": frame.one_clock,
-        "selected": task >= 0 and frame.first_of is not None,
-        "page": frame.rows.page,
-        "pages": frame.rows.pages,
-    }
-
-
-def _families(desk: Desk, frame: Frame) -> list[dict[str, object]]:
-    """The families that the program has, as a legend."""
-    assert desk.store is not None
-    present = set(desk.store.tasks.family.tolist()) - {int(Family.BLOCK), int(Family.CONTROL)}
-    return [
-        {"family": family, "label": FAMILY_LABELS[Family(family)].removeprefix("local ")} for family in sorted(present)
-    ]
-
-
-def _rows_text(frame: Frame) -> str:
-    first = frame.rows.page * 16 + 1
-    return f"{count_text(first)}–{count_text(first + len(frame.rows.shown) - 1)}"
-
-
-def _share(part: float, whole: float) -> str:
-    return f"{part / whole:.0%}" if whole > 0 else "–"
-
-
-def _side(frame: Frame, paired: bool) -> dict[str, object]:
-    return {
-        "band": BAND_PX if frame.one_clock else BAND_PX + LINE_PX,
-        "row": ROW_PX,
-        "axes": ["time"] if frame.one_clock else ["planned", "measured"],
-        "paired": paired,
-        "rows": [
-            {"key": row.key, "label": row.label, "note": row.note, "opened": row.opened, "inner": "r" in row.key}
-            for row in frame.rows.shown
-        ],
-    }
-
-
-def _twin(desk: Desk, frame: Frame) -> dict[str, object]:
-    shown = len(frame.twin)
-    hidden = frame.drawn - shown
-    return {
-        "open": bool(choice(desk.state, NAME, "twin", False)),
-        "count": f"{plural(frame.drawn, 'bar')} of this window as a table",
-        "rows": [{name: row[name] for name in row if name not in ("order", "task")} for row in frame.twin],
-        "selected": desk.store.tasks.id[task]
-        if desk.store and (task := task_of(desk.store, desk.state.selection)) >= 0
-        else "",
-        "more": f"… {plural(hidden, 'more bar')}: zoom in, or open fewer rows" if frame.twin and hidden > 0 else "",
-    }
 
 
 # -- what a person does ----------------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from bokeh.models import ColumnDataSource, CustomJS, HoverTool, PanTool, Quad, S
 from bokeh.transform import factor_cmap
 
 from dtir_app.frames.timeline import Frame
+from dtir_app.frames.timeline_bars import BAND_PX, LINE_PX, ROW_PX
 from dtir_app.kinds import Family
 from dtir_app.theme import family_fills, family_texts, tokens
 from dtir_app.views.base import SIZE, Columns, blank_figure, draw, empty_source, paint, set_columns, text_props
@@ -15,12 +16,6 @@ from dtir_app.views.base import SIZE, Columns, blank_figure, draw, empty_source,
 _FAMILIES = [str(int(family)) for family in Family]
 EXPOSED_FILL = "#CC79A7"
 """Exposed communication; apart from all families and axes, and named in the legend."""
-
-ROW_PX = 116
-"""A row is no taller than this."""
-
-BAND_PX, LINE_PX = 24, 16
-"""The band of the time axis, and what a second axis adds."""
 
 # Rows keep their height in pixels, and time its window: only the browser knows how large the figure is.
 ROWS = """
@@ -200,4 +195,4 @@ class TimelineView:
             set_columns(source, {name: [] for name in source.data})
 
 
-__all__ = ["BAND_PX", "LINE_PX", "ROW_PX", "Columns", "TimelineView"]
+__all__ = ["Columns", "TimelineView"]
