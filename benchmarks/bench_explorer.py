@@ -219,7 +219,7 @@ def measure(browser: Browser, path: Path, rounds: int, bare_ms: float) -> None:
                 page.context.close()
         _, page = open_explorer(browser, explorer.url, "graph")
         tasks = page.get_by_test_id("program-counts").text_content()
-        notice = page.get_by_test_id("notice-text")
+        notice = page.get_by_test_id("notice").locator(".strong")
         said = notice.text_content() if notice.count() else ""
         clicks, keys, found = select_by_click(page), select_by_key(page), search(page)
         zooms = zoom(page) if page.get_by_test_id("graph-unfold").count() else []
