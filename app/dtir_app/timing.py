@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -139,22 +139,34 @@ def _finding(store: Store, item: Mapping[str, Any]) -> Finding:
 # -- cells of the table -----------------------------------------------------------------------------------------------------
 
 
+def _cell(seconds: float) -> str:
+    """A time; empty where there is none."""
+    return "" if math.isnan(seconds) else seconds_text(seconds)
+
+
+def _run_cell(store: Store, task: int, of: Callable[[Measured], Floats]) -> str:
+    run = sides_of(store).run
+    return "" if run is None else _cell(float(of(run)[task]))
+
+
+def _run_sort(store: Store, of: Callable[[Measured], Floats]) -> Floats:
+    run = sides_of(store).run
+    return of(run) if run is not None else np.full(len(store.tasks), np.nan)
+
+
 def planned_cell(store: Store, task: int) -> str:
     """Planned time of one execution; empty without a plan."""
-    seconds = sides_of(store).planned_s(task)
-    return "" if math.isnan(seconds) else seconds_text(seconds)
+    return _cell(sides_of(store).planned_s(task))
 
 
 def measured_cell(store: Store, task: int) -> str:
     """Measured median; empty without a run."""
-    seconds = sides_of(store).measured_s(task)
-    return "" if math.isnan(seconds) else seconds_text(seconds)
+    return _cell(sides_of(store).measured_s(task))
 
 
 def p95_cell(store: Store, task: int) -> str:
     """What 95 % of the executions do not exceed."""
-    run = sides_of(store).run
-    return "" if run is None or math.isnan(run.p95_s[task]) else seconds_text(float(run.p95_s[task]))
+    return _run_cell(store, task, lambda run: run.p95_s)
 
 
 def ratio_cell(store: Store, task: int) -> str:
@@ -169,8 +181,7 @@ def ratio_cell(store: Store, task: int) -> str:
 
 def wait_cell(store: Store, task: int) -> str:
     """Measured median wait for the last of the group; empty where it was not measured."""
-    run = sides_of(store).run
-    return "" if run is None or math.isnan(run.wait_s[task]) else seconds_text(float(run.wait_s[task]))
+    return _run_cell(store, task, lambda run: run.wait_s)
 
 
 def planned_sort(store: Store) -> Floats:
@@ -181,20 +192,17 @@ def planned_sort(store: Store) -> Floats:
 
 def measured_sort(store: Store) -> Floats:
     """Measured medians of all tasks."""
-    run = sides_of(store).run
-    return run.p50_s if run is not None else np.full(len(store.tasks), np.nan)
+    return _run_sort(store, lambda run: run.p50_s)
 
 
 def p95_sort(store: Store) -> Floats:
     """Measured 95 % quantiles of all tasks."""
-    run = sides_of(store).run
-    return run.p95_s if run is not None else np.full(len(store.tasks), np.nan)
+    return _run_sort(store, lambda run: run.p95_s)
 
 
 def wait_sort(store: Store) -> Floats:
     """Measured waits of all tasks."""
-    run = sides_of(store).run
-    return run.wait_s if run is not None else np.full(len(store.tasks), np.nan)
+    return _run_sort(store, lambda run: run.wait_s)
 
 
 def ratio_sort(store: Store) -> Floats:

@@ -19,8 +19,9 @@ from dtir.analysis.intern import Interned
 from dtir.analysis.layout import SIZELESS, layout_deviations
 from dtir.analysis.local import Step, local_step, unknown_step
 from dtir.analysis.permuted import permute_step
+from dtir.analysis.resharding import reshard_step, transfer_step
 from dtir.analysis.states import State
-from dtir.analysis.transitions import exchange_step, reshard_step, transfer_step
+from dtir.analysis.transitions import exchange_step
 from dtir.ir.collectives import CollectivePermute
 from dtir.ir.ids import ValueId
 from dtir.ir.program import DistributedTaskIR, Scope

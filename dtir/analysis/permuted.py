@@ -16,8 +16,8 @@ from dataclasses import replace
 from dtir.analysis.abstract import Abstract, Declared, Surroundings, given
 from dtir.analysis.fibres import Space
 from dtir.analysis.local import Step
+from dtir.analysis.resharding import transfer_step
 from dtir.analysis.states import State
-from dtir.analysis.transitions import transfer_step
 
 
 def permute_step(

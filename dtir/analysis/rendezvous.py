@@ -13,7 +13,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from dtir.analysis.projection import Bools, Ints, Projection
+from dtir.analysis.membership import Bools, Ints
+from dtir.analysis.projection import Projection
 
 NARROW = 48
 """Rounds with fewer entered steps than this are run step by step: an array call costs as much as some fifty of them."""

@@ -16,7 +16,8 @@ from functools import cached_property
 
 import numpy as np
 
-from dtir.analysis.projection import Projection, TooLarge, project
+from dtir.analysis.membership import TooLarge
+from dtir.analysis.projection import Projection, project
 from dtir.analysis.rendezvous import Outcome, Wait, Waits, run
 from dtir.ir.program import DistributedTaskIR
 from dtir.verify.context import Strictness

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from dtir.analysis.projection import participants_of
+from dtir.analysis.membership import participants_of
 from dtir.ir.ranks import rank_set
 from dtir.schema.diagnostics import Diagnostic, Related
 from dtir.verify.context import Context, finding, task_name, task_path

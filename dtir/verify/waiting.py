@@ -8,7 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
-from dtir.analysis.projection import Projection, TooLarge, in_one_order, is_delayed, project
+from dtir.analysis.membership import TooLarge
+from dtir.analysis.projection import Projection, in_one_order, is_delayed, project
 from dtir.analysis.rendezvous import Outcome, Wait, Waits, run
 from dtir.ir.program import DistributedTaskIR
 from dtir.ir.tasks import DistributedTask

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dtir.analysis import rendezvous
-from dtir.analysis.projection import TooLarge, in_one_order, project
+from dtir.analysis.membership import TooLarge
+from dtir.analysis.projection import in_one_order, project
 from dtir.analysis.rendezvous import Waits, run
 from dtir.ir import (
     AllReduce,
@@ -225,7 +226,7 @@ def test_an_asynchronous_task_is_left_at_once_and_waited_for_later() -> None:
 
 
 def test_a_program_of_too_many_participants_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dtir.analysis.projection.MAX_SLOTS", 5)
+    monkeypatch.setattr("dtir.analysis.membership.MAX_SLOTS", 5)
     with pytest.raises(TooLarge) as error:
         project(make(3, [("c", (0, 1, 2)), ("c", (0, 1, 2))], []))
     assert error.value.slots == 6
@@ -235,7 +236,7 @@ def test_slots_are_matched_by_sorting_where_the_table_is_too_large(monkeypatch: 
     ops: list[Op] = [("c", (0, 1, 2)), ("t", (0, 2)), ("c", (1, 2))]
     issue = [[[0], [1]], [[0], [2]], [[1], [0], [2]]]
     dense = run(project(make(3, ops, issue)))
-    monkeypatch.setattr("dtir.analysis.projection.MAX_TABLE", 0)
+    monkeypatch.setattr("dtir.analysis.membership.MAX_TABLE", 0)
     sparse = run(project(make(3, ops, issue)))
     assert np.array_equal(dense.stuck, sparse.stuck)
     assert len(dense.stuck)
