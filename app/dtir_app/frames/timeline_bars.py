@@ -182,7 +182,7 @@ def bar_columns(make: Maker) -> Columns:
     look = make.texts["look"]
     made["alpha"] = [0.45 if item == "rounds" else 0.8 if item == "column" else 1.0 for item in look]
     made["edge"] = [0.0 if item == "column" else 0.7 for item in look]
-    made |= {"title": make.texts["title"], "detail": make.texts["detail"]}  # type: ignore[arg-type]
+    made["title"], made["detail"] = [*make.texts["title"]], [*make.texts["detail"]]
     return made
 
 
